@@ -1,0 +1,12 @@
+//! Shapes shared by the kernel side (`tracer-ebpf`) and user space (`tracer`).
+//!
+//! Owns: the layout of every map value and of the configuration written into the BPF object. Every struct is
+//! `repr(C)` with explicit padding and a compile-time size check, so both sides read the same bytes.
+//! Must not know: `std`, aya (except [`aya::Pod`] behind the feature `user`), how a number is shown.
+#![cfg_attr(not(test), no_std)]
+#![warn(missing_docs)]
+
+pub mod config;
+pub mod loss;
+pub mod page;
+pub mod path;

@@ -1,0 +1,1 @@
+//! Kernel paths: how they are stored once, and how a remembered one is found again.

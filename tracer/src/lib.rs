@@ -1,0 +1,21 @@
+//! `tracer`: which kernel paths allocate pages, of which order, while a benchmark runs.
+//!
+//! One direction only:
+//!
+//! ```text
+//! kernel hook -> record -> Batch -> Model -> Snapshot -> report | export | recording
+//! ```
+
+pub mod batch;
+pub mod gfp;
+pub mod model;
+pub mod output;
+pub mod recording;
+pub mod routes;
+pub mod run;
+pub mod signal;
+pub mod snapshot;
+pub mod stats;
+pub mod symbols;
+pub mod units;
+pub mod workload;

@@ -1,0 +1,2 @@
+//! Tasks that cargo itself cannot do.
+fn main() {}
