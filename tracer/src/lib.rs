@@ -7,9 +7,12 @@
 //! ```
 
 pub mod batch;
+pub mod collect;
+pub mod config;
 pub mod gfp;
 pub mod model;
 pub mod output;
+pub mod probe;
 pub mod recording;
 pub mod routes;
 pub mod run;
