@@ -191,6 +191,15 @@ pub struct Pages {
     pub paths: Vec<PathRow>,
 }
 
+impl Pages {
+    /// Of the events of an order, those counted without a path: what its row exceeds its paths by.
+    pub fn lost_of(&self, order: u8) -> u64 {
+        let of_paths: u64 = self.paths.iter().filter_map(|path| path.orders.get(&order)).sum();
+        let row = self.by_order.iter().find(|row| row.order == order);
+        row.map_or(0, |row| row.events.saturating_sub(of_paths))
+    }
+}
+
 /// One order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderRow {
