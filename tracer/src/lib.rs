@@ -18,7 +18,6 @@ pub mod routes;
 pub mod run;
 pub mod signal;
 pub mod snapshot;
-pub mod stats;
 pub mod symbols;
 pub mod units;
 pub mod workload;
