@@ -77,8 +77,8 @@ pub struct Config {
     pub sets: u32,
     /// Records in the map `PATHS`.
     pub records: u32,
-    /// 1: every event also goes to the ring buffer.
-    pub events: u32,
+    /// 1: the kernel side's rare diagnostics are on.
+    pub log: u32,
     /// BTF id of a structure of the running kernel that begins with an `unsigned long`; for [`reads::TYPED`].
     pub word_type: u32,
     /// Name for [`filters::COMM`], padded with zeros.

@@ -26,14 +26,14 @@ use tracer_common::page::ORDERS;
 
 /// Every page allocation and failed attempt.
 #[raw_tracepoint(tracepoint = "mm_page_alloc")]
-pub fn mm_page_alloc(ctx: RawTracePointContext) -> i32 {
+fn mm_page_alloc(ctx: RawTracePointContext) -> i32 {
     page::allocated(&ctx);
     0
 }
 
 /// Pages taken under the zone lock: `(struct page *page, unsigned int order, int migratetype[, int percpu_refill])`.
 #[raw_tracepoint(tracepoint = "mm_page_alloc_zone_locked")]
-pub fn mm_page_alloc_zone_locked(ctx: RawTracePointContext) -> i32 {
+fn mm_page_alloc_zone_locked(ctx: RawTracePointContext) -> i32 {
     let order: u32 = ctx.arg(1);
     if order as usize >= ORDERS || !counts(order) {
         return 0;
@@ -54,7 +54,7 @@ pub fn mm_page_alloc_zone_locked(ctx: RawTracePointContext) -> i32 {
 
 /// Pages given back from a per-CPU list to the zone: `(struct page *page, unsigned int order, int migratetype)`.
 #[raw_tracepoint(tracepoint = "mm_page_pcpu_drain")]
-pub fn mm_page_pcpu_drain(ctx: RawTracePointContext) -> i32 {
+fn mm_page_pcpu_drain(ctx: RawTracePointContext) -> i32 {
     let order: u32 = ctx.arg(1);
     if order as usize >= ORDERS || !counts(order) {
         return 0;
@@ -68,7 +68,7 @@ pub fn mm_page_pcpu_drain(ctx: RawTracePointContext) -> i32 {
 
 /// Frees: `(struct page *page, unsigned int order)`. As many events again as allocations, so only on request.
 #[raw_tracepoint(tracepoint = "mm_page_free")]
-pub fn mm_page_free(ctx: RawTracePointContext) -> i32 {
+fn mm_page_free(ctx: RawTracePointContext) -> i32 {
     let order: u32 = ctx.arg(1);
     if order as usize >= ORDERS || !counts(order) {
         return 0;

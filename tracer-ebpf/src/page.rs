@@ -145,10 +145,17 @@ unsafe fn count(ctx: *mut c_void, cpu: u32, state: *mut CpuState, key: u64) {
         }
         // An audited hit goes the slow way like a miss, and is counted as what that finds.
         let found = meet(ctx, cpu, key, owner);
-        if expected != NO_PATH {
-            judge(cpu, key, expected, found);
+        if expected != NO_PATH && judge(cpu, key, expected, found) == 0 && found != NO_PATH && config!(log) != 0 {
+            tell_disagreement(ctx, expected, found);
         }
     }
+}
+
+/// For `--verbose`; a subprogram, so that what logging needs is not paid on the way of every event.
+#[inline(never)]
+fn tell_disagreement(ctx: *mut c_void, expected: u32, found: u32) {
+    let ctx = RawTracePointContext::new(ctx);
+    aya_log_ebpf::warn!(&ctx, "audit: the remembered path {} was {}", expected, found);
 }
 
 /// Compares what was remembered with what was found by unwinding, and forgets what was wrong.

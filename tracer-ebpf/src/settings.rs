@@ -20,7 +20,7 @@ pub(crate) static CONFIG: Config = Config {
     counters: 1,
     sets: 1,
     records: 1,
-    events: 0,
+    log: 0,
     word_type: 0,
     comm: [0; 16],
     cuts: [[0; 2]; CUTS],

@@ -6,12 +6,12 @@
 mod decode;
 pub mod mapped;
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::{HashMap, HashSet}, mem::offset_of, time::Duration};
 
 use anyhow::Result;
 use tracer_common::{
     cpu::CpuState,
-    page::Counter,
+    page::{Counter, ORDERS, PageTotals},
     path::{NO_PATH, PathRecord},
 };
 
@@ -31,7 +31,7 @@ pub struct Collector {
     seen: Vec<Vec<u64>>,
     /// Hash of each path met, by index.
     paths: HashMap<u32, u64>,
-    owners: HashMap<u64, ()>,
+    owners: HashSet<u64>,
     counters_per_cpu: usize,
     by: Option<By>,
     measured: decode::Measured,
@@ -51,12 +51,21 @@ impl Collector {
             counters: MappedArray::new(probe.map("COUNTERS")?)?,
             records: MappedArray::new(probe.map("PATHS")?)?,
             paths: HashMap::new(),
-            owners: HashMap::new(),
+            owners: HashSet::new(),
             counters_per_cpu: probe.sizes.counters as usize,
             by: config.by,
             measured: decode::Measured::of(&probe.signals),
             audit: config.audit > 0 && matches!(probe.paths.way.as_str(), "remembered" | "sampled"),
         })
+    }
+
+    /// Pages of the successful allocations seen until now, at once.
+    pub fn pages_allocated(&self) -> u64 {
+        let pages = |cpu: usize, order: usize| {
+            let offset = offset_of!(CpuState, pages) + offset_of!(PageTotals, allocated) + order * 8;
+            self.cpus.word(cpu, offset) << order
+        };
+        (0..self.cpus.len()).map(|cpu| (0..ORDERS).map(|order| pages(cpu, order)).sum::<u64>()).sum()
     }
 
     /// What changed since the last read, and the totals; `at` is the time since the run began.
@@ -71,7 +80,7 @@ impl Collector {
             self.seen[cpu].resize(grown, 0);
             for number in 0..used {
                 let at = cpu * self.counters_per_cpu + number;
-                let events = self.counters.word(at, std::mem::offset_of!(Counter, events));
+                let events = self.counters.word(at, offset_of!(Counter, events));
                 let new = events.wrapping_sub(self.seen[cpu][number]);
                 if new == 0 {
                     continue;
@@ -93,7 +102,7 @@ impl Collector {
 
     /// The key of a counter, announcing its path and owner when they are new.
     fn key(&mut self, counter: &Counter, probe: &Probe, batch: &mut Batch) -> CountKey {
-        if counter.owner != 0 && self.owners.insert(counter.owner, ()).is_none() {
+        if counter.owner != 0 && self.owners.insert(counter.owner) {
             batch.owners.push(Owner { key: counter.owner, name: owner_name(counter.owner, self.by, probe) });
         }
         CountKey {
@@ -180,4 +189,3 @@ fn cgroup(id: u64) -> Option<String> {
     }
     None
 }
-impl Collector { pub fn dump(&self) { for i in 0..self.cpus.len() { eprintln!("{:?}", self.cpus.get(i).paths); } } }

@@ -5,7 +5,7 @@
 use std::{path::PathBuf, time::Duration};
 
 /// What to trace, and how.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// Signals by name or first part of a name; empty: the default set.
     pub signals: Vec<String>,
@@ -28,9 +28,10 @@ pub struct Config {
 }
 
 /// How paths are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Paths {
     /// Of every event: remembered, or unwound where the kernel does not allow that.
+    #[default]
     Exact,
     /// Of every event, unwound each time.
     Unwound,

@@ -5,6 +5,7 @@
 
 pub mod hooks;
 pub mod kernel;
+pub mod log;
 pub mod object;
 pub mod preflight;
 pub mod program;
@@ -159,11 +160,6 @@ impl Probe {
         self.ebpf.map(name).with_context(|| format!("the BPF object has no map `{name}`; build the tracer anew"))
     }
 
-    /// The loaded object, for the reader of the kernel side's log.
-    pub fn ebpf_mut(&mut self) -> &mut Ebpf {
-        &mut self.ebpf
-    }
-
     /// Detaches every program; the maps stay and can be read a last time.
     pub fn detach(&mut self) {
         for (_, program) in self.ebpf.programs_mut() {
@@ -198,8 +194,11 @@ fn load(settings: &config::Config, kernel: Option<&Kernel>, sizes: Sizes) -> Res
     raise_memlock_limit();
     let cast = if settings.reads == reads::TYPED { kernel.and_then(|it| it.function(CAST)) } else { None };
     let object = object::with_cast(object::OBJECT, cast)?;
+    // At 0 the verifier drops every diagnostic of the kernel side.
+    let log_level: u8 = if settings.log != 0 { aya_log::Level::Info as u8 } else { 0 };
     EbpfLoader::new()
         .override_global("CONFIG", settings, true)
+        .override_global("AYA_LOG_LEVEL", &log_level, true)
         .verifier_log_level(aya::VerifierLogLevel::STATS)
         .map_max_entries("CPUS", sizes.cpus)
         .map_max_entries("STACKS", sizes.cpus)
@@ -213,6 +212,11 @@ fn load(settings: &config::Config, kernel: Option<&Kernel>, sizes: Sizes) -> Res
         .with_context(|| {
             format!("creating the BPF maps ({} MiB of kernel memory on {} CPUs)", sizes.bytes() >> 20, sizes.cpus)
         })
+}
+
+/// CPUs that may ever be online, from `/sys/devices/system/cpu/possible`.
+pub fn possible_cpus() -> u32 {
+    aya::util::nr_cpus().ok().and_then(|it| u32::try_from(it).ok()).unwrap_or(1)
 }
 
 /// The kernel function that makes single kernel words readable, 6.2 and later.
@@ -283,7 +287,7 @@ fn settings(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Sizes)
         counters: sizes.counters,
         sets: sizes.sets,
         records: sizes.records,
-        events: 0,
+        log: u32::from(config.verbose),
         word_type: kernel.and_then(|it| it.structure(WORD_TYPE)).unwrap_or(0),
         comm: [0; 16],
         cuts: [[0; 2]; CUTS],

@@ -86,15 +86,6 @@ impl Kernel {
         let Type::Array(array) = self.btf.resolve_chained_type(stack).ok()? else { return None };
         u32::try_from(array.len() * size_of::<libc::c_ulong>()).ok()
     }
-
-    /// The number of orders of the page allocator, from the length of `zone.free_area`.
-    pub fn orders(&self) -> Option<u8> {
-        let types = self.btf.resolve_types_by_name("zone").ok()?;
-        let zone = types.into_iter().find_map(|kind| if let Type::Struct(it) = kind { Some(it) } else { None })?;
-        let area = zone.members.iter().find(|member| self.btf.resolve_name(*member).is_ok_and(|it| it == "free_area"))?;
-        let Type::Array(array) = self.btf.resolve_chained_type(area).ok()? else { return None };
-        u8::try_from(array.len()).ok()
-    }
 }
 
 #[cfg(test)]
@@ -126,15 +117,5 @@ mod tests {
         assert_eq!(names.get(&1).map(String::as_str), Some("movable"));
         assert_eq!(names.get(&2).map(String::as_str), Some("reclaimable"));
         assert_eq!(names.get(&3).map(String::as_str), Some("highatomic"));
-    }
-
-    #[test]
-    fn orders_agree_with_buddyinfo() {
-        let Some(kernel) = kernel() else { return };
-        let Ok(buddyinfo) = std::fs::read_to_string("/proc/buddyinfo") else { return };
-        let line = buddyinfo.lines().next().expect("buddyinfo has a zone");
-        let (_, after) = line.split_once("zone").expect("a line names its zone");
-        let columns = after.split_whitespace().count() - 1;
-        assert_eq!(kernel.orders().map(usize::from), Some(columns));
     }
 }

@@ -13,7 +13,7 @@ use tracer_common::{
     cpu::CpuState,
 };
 
-use super::{kernel::Kernel, load, sizes::Sizes};
+use super::{kernel::Kernel, load, possible_cpus, sizes::Sizes};
 use crate::collect::mapped::MappedArray;
 
 /// Allocations made: enough that each of the 64 depths of a system call comes up several times.
@@ -35,6 +35,7 @@ pub fn run(settings: &Config, kernel: Option<&Kernel>) -> Result<()> {
         by: by::OFF,
         one_in: 1,
         audit: 16,
+        log: 0,
         counters: sizes.counters,
         sets: sizes.sets,
         records: sizes.records,
@@ -79,9 +80,4 @@ fn allocate() -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// CPUs that may ever be online, from `/sys/devices/system/cpu/possible`.
-pub fn possible_cpus() -> u32 {
-    aya::util::nr_cpus().ok().and_then(|it| u32::try_from(it).ok()).unwrap_or(1)
 }
