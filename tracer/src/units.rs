@@ -23,8 +23,13 @@ pub fn short_count(number: u64) -> String {
     scaled(number as f64, 1000.0, &["", " k", " M", " G", " T", " P", " E"])
 }
 
-/// Three significant digits with an IEC unit: `24.1 GiB`.
+/// Three significant digits with an IEC unit: `24.1 GiB`; whole numbers of a unit as such: `4 KiB`.
 pub fn bytes(number: u64) -> String {
+    let power = if number == 0 { 0 } else { number.trailing_zeros() / 10 };
+    let whole = number >> (power * 10);
+    if power > 0 && whole < 1000 {
+        return format!("{whole} {}", ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][power as usize]);
+    }
     scaled(number as f64, 1024.0, &[" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"])
 }
 
@@ -180,9 +185,12 @@ mod tests {
         table(&[
             (bytes(0), "0 B"),
             (bytes(1_023), "1023 B"),
-            (bytes(1_024), "1.00 KiB"),
-            (bytes(26_214_400), "25.0 MiB"),
-            (bytes(1 << 40), "1.00 TiB"),
+            (bytes(4_096), "4 KiB"),
+            (bytes(5_000), "4.88 KiB"),
+            (bytes(1_048_575), "1.00 MiB"),
+            (bytes(26_214_400), "25 MiB"),
+            (bytes(1 << 40), "1 TiB"),
+            (bytes(1 << 63), "8 EiB"),
             (bytes(u64::MAX), "16.0 EiB"),
         ]);
     }

@@ -262,3 +262,80 @@ fn apply(operator: &str, left: Value, right: Value) -> Result<Value> {
     };
     Ok(Value::of(number, left.width, left.signed))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::evaluate;
+
+    #[test]
+    fn values_are_those_that_c_gives() {
+        // Checked against gcc on x86-64.
+        for (text, value) in [
+            ("0", 0),
+            (" ( 0x400u | 0x800u ) ", 0xc00),
+            ("( gfp_t)((((1UL))) << (24))", 1 << 24),
+            ("1 | 6 & 3 ^ 1 << 2 + 1", 11),
+            ("~( gfp_t)0", 0xffff_ffff),
+            ("(unsigned long)~0x1u", 0xffff_fffe),
+            ("~0", u64::MAX),
+            ("~0UL & ~( gfp_t)0", 0xffff_ffff),
+            ("(unsigned long)-1", u64::MAX),
+            ("(unsigned int)-1", 0xffff_ffff),
+            ("-1 & 0xffu", 0xff),
+            ("0xffffffff + 1", 0),
+            ("0xffffffffUL + 1", 1 << 32),
+            ("3 - 5", u64::MAX - 1),
+            ("(int)0x80000000u >> 31", u64::MAX),
+            ("010 * 2", 16),
+            ("0xFFFFFFFFFFFFFFFFull * 0xFFFFFFFFFFFFFFFFull", 1),
+            ("4294967295", 0xffff_ffff),
+            ("(( __force gfp_t)0x20u)", 0x20),
+            ("(((( gfp_t)((((1UL))) << (___GFP_COMP_BIT)))))", 0x4_0000),
+            ("(___GFP_IO_BIT)", 6),
+        ] {
+            assert_eq!(evaluate(text).expect(text), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_such_expression_is_refused() {
+        for text in [
+            "",
+            " ",
+            "1 +",
+            "(1",
+            "1)",
+            "()",
+            "1 2",
+            "x",
+            "0x",
+            "0xg",
+            "09",
+            "1 << 64",
+            "1 << 32",
+            "1 << -1",
+            "1 || 2",
+            "1 && 2",
+            "a ? 1 : 2",
+            "(struct page *)0",
+            "(bool)1",
+            "18446744073709551616",
+            "1\u{e9}",
+            "\u{2028}|",
+            "\"A\"",
+            "sizeof(int)",
+            "1 / 2",
+        ] {
+            assert!(evaluate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_before_the_stack_ends() {
+        for (open, close) in [("(", ")"), ("~", ""), ("-", " "), ("(int)", "")] {
+            let nested = |depth: usize| open.repeat(depth) + "1" + &close.repeat(depth);
+            assert!(evaluate(&nested(30)).is_ok(), "{open}");
+            assert!(evaluate(&nested(1_000_000)).is_err(), "{open}");
+        }
+    }
+}

@@ -18,8 +18,8 @@ const COMBINED: [(u64, &str); 8] = [
     (0xc40, "GFP_NOFS"),
 ];
 
-/// What follows the combinations up to 6.12.
-const SINGLE_BEFORE_6_15: [(u64, &str); 25] = [
+/// What follows the combinations before 6.14.
+const SINGLE_BEFORE_6_14: [(u64, &str); 25] = [
     (0x1, "GFP_DMA"),
     (0x2, "__GFP_HIGHMEM"),
     (0x4, "GFP_DMA32"),
@@ -47,7 +47,7 @@ const SINGLE_BEFORE_6_15: [(u64, &str); 25] = [
     (0x80_0000, "__GFP_ZEROTAGS"),
 ];
 
-/// What follows the combinations later.
+/// What follows the combinations from 6.14 on.
 const SINGLE: [(u64, &str); 26] = [
     (0x1, "GFP_DMA"),
     (0x4, "GFP_DMA32"),
@@ -81,23 +81,28 @@ const SINGLE: [(u64, &str); 26] = [
 pub(super) fn table(release: &str) -> Table {
     let version = version(release).unwrap_or((u32::MAX, 0));
     let (atomic, nowait, source) = match version {
-        (..=5, _) => (0xa20, 0x800, "built-in table of kernels up to 5.x"),
-        (6, ..=2) => (0xa20, 0x800, "built-in table of kernels 6.0 to 6.2"),
+        (..=4, _) | (5, ..=13) => (0xa20, 0x800, "built-in table of kernels before 5.14"),
+        (5, ..=17) => (0xa20, 0x800, "built-in table of kernels 5.14 to 5.17"),
+        (5, _) | (6, ..=2) => (0xa20, 0x800, "built-in table of kernels 5.18 to 6.2"),
         (6, ..=6) => (0x820, 0x800, "built-in table of kernels 6.3 to 6.6"),
-        (6, ..=14) => (0x820, 0x2800, "built-in table of kernels 6.7 to 6.14"),
-        _ => (0x820, 0x2800, "built-in table of kernels from 6.15"),
+        (6, ..=13) => (0x820, 0x2800, "built-in table of kernels 6.7 to 6.13"),
+        _ => (0x820, 0x2800, "built-in table of kernels from 6.14"),
     };
-    let single: &[(u64, &str)] = if version < (6, 15) { &SINGLE_BEFORE_6_15 } else { &SINGLE };
+    let single: &[(u64, &str)] = if version < (6, 14) { &SINGLE_BEFORE_6_14 } else { &SINGLE };
+    // For these few releases the bit had its meaning whatever the configuration, and movable user pages bore it.
+    let poison = ((5, 14)..(5, 18)).contains(&version).then_some((0x100_0000, "__GFP_SKIP_KASAN_POISON"));
     let names = COMBINED
         .iter()
-        .chain(&[(atomic, "GFP_ATOMIC"), (0xc00, "GFP_NOIO"), (nowait, "GFP_NOWAIT")])
-        .chain(single)
-        .filter(|&&(_, name)| match name {
+        .map(|&(mask, name)| (mask | poison.filter(|_| mask & 0x8 != 0).map_or(0, |(bit, _)| bit), name))
+        .chain([(atomic, "GFP_ATOMIC"), (0xc00, "GFP_NOIO"), (nowait, "GFP_NOWAIT")])
+        .chain(single.iter().copied())
+        .filter(|&(_, name)| match name {
             "__GFP_ATOMIC" => version < (6, 3),
-            "__GFP_ZEROTAGS" => version >= (6, 0),
+            "__GFP_ZEROTAGS" => version >= (5, 14),
             _ => true,
         })
-        .map(|&(mask, name)| (mask, name.to_owned()))
+        .chain(poison)
+        .map(|(mask, name)| (mask, name.to_owned()))
         .collect();
     Table { source: source.to_owned(), names }
 }

@@ -11,7 +11,7 @@ use crate::{
     routes,
 };
 
-/// The frame of a path whose stack could not be read at all.
+/// A frame without a name, or the only one of a path whose stack could not be read at all.
 const UNKNOWN: &str = "[unknown]";
 
 /// All paths met.
@@ -85,9 +85,10 @@ fn unnamed(addresses: &[u64]) -> Vec<Frame> {
 }
 
 fn show(frame: &Frame) -> String {
+    let name = if frame.name.trim().is_empty() { UNKNOWN } else { &frame.name };
     match &frame.module {
-        Some(module) => format!("{} [{module}]", frame.name),
-        None => frame.name.clone(),
+        Some(module) => format!("{name} [{module}]"),
+        None => name.to_owned(),
     }
 }
 

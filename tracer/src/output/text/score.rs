@@ -50,8 +50,8 @@ fn score(benchmark: &Benchmark, sheet: &mut Sheet) {
             .map(|score| {
                 let better = if score.lower_is_better { " (less is better)" } else { "" };
                 vec![
-                    sheet.clean(&score.side),
-                    sheet.clean(&score.metric),
+                    sheet.name(&score.side),
+                    sheet.name(&score.metric),
                     sheet.paint(Tone::Title, &units::score(score.value)),
                     sheet.clean(&score.unit) + better,
                 ]

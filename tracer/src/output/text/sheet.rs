@@ -105,10 +105,20 @@ impl Sheet {
         self.lines.push(format!("{INDENT}{line}").trim_end().to_owned());
     }
 
-    /// Aligned columns under their titles.
+    /// Aligned columns under their titles. Where a row is too long, its last cell follows on a line of its own.
     pub(super) fn table(&mut self, columns: &[Column], rows: Vec<Vec<String>>) {
-        for line in self.table_lines(columns, rows) {
-            self.push(&line);
+        let short_rows: Vec<Vec<String>> = rows.iter().map(|row| row[..row.len().saturating_sub(1)].to_vec()).collect();
+        let last: Vec<String> = rows.iter().filter_map(|row| row.last().cloned()).collect();
+        let lines = self.table_lines(columns, rows);
+        let short = self.table_lines(&columns[..columns.len().saturating_sub(1)], short_rows);
+        for (index, (line, short)) in lines.iter().zip(&short).enumerate() {
+            match index.checked_sub(1).and_then(|row| last.get(row)) {
+                Some(last) if display_width(line) > self.width() => {
+                    self.push(short);
+                    self.hanging("    ", last);
+                }
+                _ => self.push(line),
+            }
         }
     }
 
@@ -170,6 +180,19 @@ impl Sheet {
             "#".repeat(filled)
         };
         self.paint(Tone::Bar, &bar)
+    }
+
+    /// A name for a column: harmless, and without its middle where it is longer than a third of the line.
+    pub(super) fn name(&self, text: &str) -> String {
+        let text: Vec<char> = self.clean(text).chars().collect();
+        let most = self.width() / 3;
+        if text.len() <= most {
+            return text.into_iter().collect();
+        }
+        let gap = if self.style.unicode { "…" } else { ".." };
+        let head = most / 3;
+        let tail = most - head - gap.chars().count();
+        text[..head].iter().chain(&gap.chars().collect::<Vec<_>>()).chain(&text[text.len() - tail..]).collect()
     }
 
     /// Untrusted text on one line.

@@ -27,7 +27,7 @@ pub(super) fn summary(snapshot: &Snapshot, pages: &Pages, sheet: &mut Sheet) {
     ));
     let seconds = snapshot.window.duration_s;
     let mut rates =
-        format!("{} allocations, {} pages", units::rate(pages.events, seconds), units::rate(pages.pages, seconds));
+        format!("allocations {}, pages {}", units::rate(pages.events, seconds), units::rate(pages.pages, seconds));
     if let Some(per) = &pages.per_unit {
         rates += &format!(
             "; a {}: {} allocations, {} pages",
@@ -45,7 +45,7 @@ pub(super) fn orders(snapshot: &Snapshot, pages: &Pages, options: &Options, shee
     let freed = pages.by_order.iter().any(|row| row.freed.is_some());
     let mut columns = vec![
         Column::Right("order"),
-        Column::Right("allocations"),
+        Column::Right("allocs"),
         Column::Right("pages"),
         Column::Right("bytes"),
         Column::Right("failed"),
@@ -114,7 +114,7 @@ pub(super) fn routes(snapshot: &Snapshot, pages: &Pages, options: &Options, shee
         .map(|row| {
             let part = options.weight.of_all(&row.by_order, page_size);
             let cells = vec![
-                sheet.clean(&row.route),
+                sheet.name(&row.route),
                 units::count(row.events),
                 units::count(row.pages),
                 orders_in_words(&row.by_order),
@@ -146,7 +146,7 @@ pub(super) fn contexts(pages: &Pages, options: &Options, sheet: &mut Sheet) {
         .map(|row| {
             let part = if options.weight == Weight::Events { row.events } else { row.pages };
             let cells = vec![
-                sheet.clean(&row.context),
+                sheet.name(&row.context),
                 units::count(row.events),
                 units::count(row.pages),
                 units::percent(part, whole),
@@ -209,7 +209,7 @@ pub(super) fn owners(snapshot: &Snapshot, pages: &Pages, options: &Options, shee
         .map(|row| {
             let part = options.weight.of_all(&row.by_order, page_size);
             let name = match &row.owner {
-                OwnerName::Comm(name) | OwnerName::Cgroup(name) => sheet.clean(name),
+                OwnerName::Comm(name) | OwnerName::Cgroup(name) => sheet.name(name),
                 OwnerName::Pid(pid) => pid.to_string(),
             };
             let cells = vec![
@@ -263,7 +263,7 @@ pub(super) fn whole(pages: &Pages, weight: Weight) -> u64 {
 /// How many were left out.
 pub(super) fn more(all: usize, shown: usize, what: &str, sheet: &mut Sheet) {
     if all > shown {
-        sheet.line(&format!("and {} more {what}", units::count((all - shown) as u64)));
+        sheet.line(&format!("not shown: {} more {what}", units::count((all - shown) as u64)));
     }
 }
 

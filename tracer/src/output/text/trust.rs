@@ -92,7 +92,7 @@ fn losses(completeness: &Completeness, sheet: &mut Sheet) {
 
 fn audit(completeness: &Completeness, sheet: &mut Sheet) {
     let text = match &completeness.audit {
-        None => "none".to_owned(),
+        None => "not done".to_owned(),
         Some(audit) => format!(
             "{} of {} paths unwound again were other paths ({})",
             units::count(audit.disagreed),
