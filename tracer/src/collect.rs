@@ -70,7 +70,7 @@ impl Collector {
 
     /// What changed since the last read, and the totals; `at` is the time since the run began.
     pub fn read(&mut self, probe: &Probe, at: Duration) -> Batch {
-        let mut batch = Batch { at, programs: programs(probe), ..Batch::default() };
+        let mut batch = Batch { at, programs: Self::programs(probe), ..Batch::default() };
         let mut counts: HashMap<CountKey, u64> = HashMap::new();
         let mut states = Vec::with_capacity(self.cpus.len());
         for cpu in 0..self.cpus.len() {
@@ -98,6 +98,25 @@ impl Collector {
         batch.losses = decode::losses(&states);
         batch.audit = self.audit.then(|| decode::audit(&states));
         batch
+    }
+
+    /// What the kernel counts about our programs; gone once they are detached.
+    pub fn programs(probe: &Probe) -> Vec<ProgramStats> {
+        let mut programs = Vec::new();
+        for attached in probe.programs() {
+            let figures = program::figures(attached.fd()).unwrap_or_default();
+            let measured = figures.run_count > 0;
+            for signal in &attached.signals {
+                programs.push(ProgramStats {
+                    signal: signal.clone(),
+                    hook: attached.hook.clone(),
+                    run_count: measured.then_some(figures.run_count),
+                    run_time_ns: measured.then_some(figures.run_time_ns),
+                    missed: figures.recursion_misses,
+                });
+            }
+        }
+        programs
     }
 
     /// The key of a counter, announcing its path and owner when they are new.
@@ -136,24 +155,6 @@ impl Collector {
     }
 }
 
-/// What the kernel counts about our programs.
-fn programs(probe: &Probe) -> Vec<ProgramStats> {
-    let mut programs = Vec::new();
-    for attached in probe.programs() {
-        let figures = program::figures(attached.fd()).unwrap_or_default();
-        let measured = figures.run_count > 0;
-        for signal in &attached.signals {
-            programs.push(ProgramStats {
-                signal: signal.clone(),
-                hook: attached.hook.clone(),
-                run_count: measured.then_some(figures.run_count),
-                run_time_ns: measured.then_some(figures.run_time_ns),
-                missed: figures.recursion_misses,
-            });
-        }
-    }
-    programs
-}
 
 /// The name behind an owner's key, without control characters; the key itself where there is none.
 fn owner_name(key: u64, by: Option<By>, probe: &Probe) -> String {

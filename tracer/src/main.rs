@@ -15,8 +15,7 @@ use tracer::{
     config::{self, Config, Filter},
     diagnosis::Diagnosis,
     model::{self, Model},
-    output::{Weight, folded, json, text},
-    recording::Recording,
+    output::{folded, json, text},
     session, system,
     snapshot::{Snapshot, Verdict},
     workload::command::{Echo, StartError},
@@ -44,7 +43,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Run(run) => runtime()?.block_on(self::run(run)),
         Command::Record(record) => runtime()?.block_on(self::record(record)),
         Command::Report(report) => {
-            let model = Recording::open(&report.file)?.replay()?;
+            let model = session::replay(&report.file)?;
             let snapshot = model.snapshot_of(&shown(&report.show));
             print_report(&snapshot, report.json, &report.show)?;
             Ok(ExitCode::SUCCESS)
@@ -82,7 +81,7 @@ impl log::Log for Diagnostics {
 
 async fn run(run: cli::Run) -> Result<ExitCode> {
     let config = config(&run.attach)?;
-    let invocation = session::invocation(run.argv, run.as_root, Echo::Stderr)?;
+    let invocation = session::invocation(run.argv, run.as_root, Echo::To(Box::new(io::stderr())))?;
     let to = run.output.as_deref().map(|path| session::record_to(path, run.attach.force)).transpose()?;
     let finished = session::run(&config, invocation, to).await?;
     let snapshot = finished.model.snapshot_of(&shown(&run.show));
@@ -103,7 +102,7 @@ fn is_complete(model: &Model) -> bool {
 }
 
 fn export(export: &cli::Export) -> Result<ExitCode> {
-    let model = Recording::open(&export.file)?.replay()?;
+    let model = session::replay(&export.file)?;
     let filter = model::Filter {
         orders: export.order.iter().copied().collect(),
         route: export.route.map(|route| route.to_string()),

@@ -48,6 +48,8 @@ pub struct Model {
     losses: BTreeMap<String, Loss>,
     programs: Vec<ProgramStats>,
     audit: Option<Audit>,
+    /// What the source of the batches lacks.
+    incomplete: Option<String>,
     damage: Damage,
 }
 
@@ -74,6 +76,7 @@ impl Model {
             losses: BTreeMap::new(),
             programs: Vec::new(),
             audit: None,
+            incomplete: None,
             damage: Damage::default(),
         }
     }
@@ -112,6 +115,11 @@ impl Model {
     /// Closes the run: what has no path by now will not get one any more.
     pub fn finish(&mut self, end: run::End) {
         self.end = Some(end);
+    }
+
+    /// Says what of the run is missing from the batches, such as that a recording was cut short.
+    pub fn lacks(&mut self, what: String) {
+        self.incomplete = Some(what);
     }
 
     /// The picture of the whole run as of now.

@@ -22,7 +22,7 @@ use crate::{
     config::Config,
     model::Model,
     probe::{Probe, Text, kernel::Kernel, log::KernelLog, preflight, sizes::Sizes},
-    recording::Writer,
+    recording::{Recording, Writer},
     run::{BeforeAfter, Benchmark, End, Start, System},
     symbols::Symbols,
     system,
@@ -245,11 +245,10 @@ impl Tracing {
         let last = self.reading();
         let duration = self.began.elapsed();
         // The programs' own figures are gone once they are detached, the maps are not.
-        let programs = self.collector.read(&self.probe, duration);
-        self.take(programs)?;
+        let programs = Collector::programs(&self.probe);
         self.probe.detach();
         let mut batch = self.collector.read(&self.probe, duration);
-        batch.programs.clear();
+        batch.programs = programs;
         self.take(batch)?;
         let mut system = System::default();
         if let (Some(before), Some(after)) = (&self.vmstat, &last) {
@@ -273,6 +272,25 @@ impl Tracing {
         self.model.finish(end);
         Ok(self.model)
     }
+}
+
+/// The run that a recording holds, as far as it can be read.
+///
+/// # Errors
+/// When it is no recording, or can no longer be read.
+pub fn replay(path: &Path) -> Result<Model> {
+    let recording = Recording::open(path)?;
+    let mut model = Model::new(recording.start.clone());
+    for batch in recording.batches() {
+        model.apply(&batch?);
+    }
+    if let Some(end) = recording.end.clone() {
+        model.finish(end);
+    }
+    if let Some(what) = recording.incomplete.clone() {
+        model.lacks(what);
+    }
+    Ok(model)
 }
 
 /// Where paths are cut and where they may end, from the kernel's symbols.

@@ -124,7 +124,8 @@ fn completeness(model: &Model, filter: &Filter, way: Way, without_path: u64) -> 
 }
 
 fn warnings(model: &Model) -> Vec<String> {
-    let mut warnings: Vec<String> = model.end.iter().flat_map(|end| end.warnings.clone()).collect();
+    let mut warnings: Vec<String> = model.incomplete.iter().map(|it| format!("the recording is {it}")).collect();
+    warnings.extend(model.end.iter().flat_map(|end| end.warnings.clone()));
     let paths = &model.start.paths;
     if !paths.reason.is_empty() {
         warnings.push(format!("paths are {}: {}", paths.way, paths.reason));
