@@ -26,7 +26,8 @@ use crate::batch::Frame;
 /// short-lived BPF programs must not make us read without end.
 const REREAD_AFTER: Duration = Duration::from_secs(1);
 
-/// The kernel's symbols as last read, and the frames named so far. Bound to one thread: blazesym's are `Rc`.
+/// The kernel's symbols as last read, and the frames named so far. Bound to one thread (not `Send`): blazesym's
+/// symbolizer holds `Rc`s.
 pub struct Symbols {
     /// Kept open: the right to see addresses is that of whoever opened it, so a later reading works without the
     /// capabilities given up since.
