@@ -12,7 +12,6 @@ mod names;
 use std::{
     collections::{HashMap, HashSet},
     fs::{self, File},
-    hash::{DefaultHasher, Hash as _, Hasher as _},
     io::{BufReader, Seek as _, SeekFrom},
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -27,13 +26,14 @@ use crate::batch::Frame;
 /// short-lived BPF programs must not make us read without end.
 const REREAD_AFTER: Duration = Duration::from_secs(1);
 
-/// The kernel's symbols as last read, and the frames named so far. Bound to one thread: blazesym's are `Rc`.
+/// The kernel's symbols as last read, and the frames named so far. Bound to one thread (not `Send`): blazesym's
+/// symbolizer holds `Rc`s.
 pub struct Symbols {
     /// Kept open: the right to see addresses is that of whoever opened it, so a later reading works without the
     /// capabilities given up since.
     kallsyms: File,
     modules_path: PathBuf,
-    modules: Modules,
+    modules: Vec<ModuleRange>,
     index: Index,
     names: Names,
     read_at: Instant,
@@ -53,7 +53,7 @@ impl Symbols {
     fn open(kallsyms_path: &Path, modules_path: &Path) -> Result<Self> {
         let kallsyms =
             File::open(kallsyms_path).with_context(|| format!("kernel symbols `{}`", kallsyms_path.display()))?;
-        let modules = Modules::read(modules_path);
+        let modules = module_ranges(modules_path);
         let (index, names) = read(&kallsyms, &modules)?;
         Ok(Self {
             kallsyms,
@@ -107,7 +107,7 @@ impl Symbols {
         if fresh.iter().all(|&(address, _)| self.index.in_image(address)) {
             return;
         }
-        let modules = Modules::read(&self.modules_path);
+        let modules = module_ranges(&self.modules_path);
         if modules == self.modules {
             // BPF programs and trampolines come and go without a mark; so an address among them that is new to us
             // may have had another owner when we read.
@@ -155,41 +155,28 @@ impl Symbols {
 }
 
 /// One reading of `kallsyms`, from its start.
-fn read(mut kallsyms: &File, modules: &Modules) -> Result<(Index, Names)> {
+fn read(mut kallsyms: &File, modules: &[ModuleRange]) -> Result<(Index, Names)> {
     kallsyms.seek(SeekFrom::Start(0)).context("kernel symbols: back to the start")?;
     let listing = Listing::read(BufReader::with_capacity(1 << 16, kallsyms)).context("kernel symbols")?;
-    let index = Index::new(&listing, &modules.ranges);
+    let index = Index::new(&listing, modules);
     let names = Names::new(&listing)?;
     Ok((index, names))
 }
 
-/// What `/proc/modules` says, absent where the kernel has no loadable modules.
-#[derive(PartialEq, Eq)]
-struct Modules {
-    /// Changes whenever a module comes or goes.
-    hash: u64,
-    /// Name, first address and first address beyond.
-    ranges: Vec<(String, u64, u64)>,
-}
+/// A loaded module: name, first address and first address beyond.
+type ModuleRange = (String, u64, u64);
 
-impl Modules {
-    fn read(path: &Path) -> Self {
-        let text = fs::read(path).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        // Lines are `name size references users state address [taints]`; references change without meaning to us.
-        let ranges: Vec<(String, u64, u64)> = text
-            .lines()
-            .filter_map(|line| {
-                let words: Vec<&str> = line.split_ascii_whitespace().collect();
-                let size: u64 = words.get(1)?.parse().ok()?;
-                let start = u64::from_str_radix(words.get(5)?.strip_prefix("0x")?, 16).ok()?;
-                Some(((*words.first()?).to_owned(), start, start.saturating_add(size)))
-            })
-            .collect();
-        let mut hasher = DefaultHasher::new();
-        ranges.hash(&mut hasher);
-        Self { hash: hasher.finish(), ranges }
-    }
+/// What `/proc/modules` says; empty where the kernel has no loadable modules.
+fn module_ranges(path: &Path) -> Vec<ModuleRange> {
+    let text = fs::read(path).unwrap_or_default();
+    // Lines are `name size references users state address [taints]`; references change without meaning to us.
+    let range = |line: &str| {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let size: u64 = words.get(1)?.parse().ok()?;
+        let start = u64::from_str_radix(words.get(5)?.strip_prefix("0x")?, 16).ok()?;
+        Some(((*words.first()?).to_owned(), start, start.saturating_add(size)))
+    };
+    String::from_utf8_lossy(&text).lines().filter_map(range).collect()
 }
 
 fn hex(address: u64) -> String {

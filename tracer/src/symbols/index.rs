@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::kallsyms::Listing;
 
-/// Farthest from its symbol's start that an address outside the kernel image and all listed modules is still taken
-/// to lie in it. kallsyms gives no sizes; a BPF program has at most some hundred KiB.
+/// Farthest from its symbol's start that an address is still taken to lie in it where no end is known. kallsyms
+/// gives no sizes; a BPF program has at most some hundred KiB.
 const MAX_DISTANCE: u64 = 1 << 20;
 
 pub(super) struct Index {
@@ -18,8 +18,8 @@ pub(super) struct Index {
     /// Hash of each name, ascending, and beside it the position in `starts`.
     hashes: Vec<u64>,
     positions: Vec<u32>,
-    /// The kernel's text, first address and first beyond.
-    image: (u64, u64),
+    /// The kernel's text and its text for booting, first address and first beyond.
+    image: [(u64, u64); 2],
 }
 
 struct Module {
@@ -51,13 +51,13 @@ impl Index {
         });
         let mut index = Self {
             modules: modules.collect(),
-            image: (0, 0),
+            image: [(0, 0); 2],
             hashes: named.iter().map(|&(hash, _)| hash).collect(),
             positions: named.iter().map(|&(_, position)| position).collect(),
             starts,
             module_ids,
         };
-        index.image = index.image_range();
+        index.image = index.image_ranges();
         index
     }
 
@@ -80,7 +80,7 @@ impl Index {
 
     /// Whether this address lies in the kernel's own text.
     pub(super) fn in_image(&self, address: u64) -> bool {
-        (self.image.0..self.image.1).contains(&address)
+        self.image.iter().any(|&(start, end)| (start..end).contains(&address))
     }
 
     /// Whether this address lies in a module that `/proc/modules` lists.
@@ -94,7 +94,8 @@ impl Index {
         match (self.in_image(address), self.module(address)) {
             (true, _) => true,
             (false, Some(Module { range: Some((start, end)), .. })) => (*start..*end).contains(&address),
-            (false, _) => address - self.starts[position] < MAX_DISTANCE,
+            (false, Some(_)) => address - self.starts[position] < MAX_DISTANCE,
+            (false, None) => false,
         }
     }
 
@@ -112,14 +113,16 @@ impl Index {
         self.starts.partition_point(|&start| start <= address).checked_sub(1)
     }
 
-    /// `_stext` to `_etext`, or what the symbols without module span.
-    fn image_range(&self) -> (u64, u64) {
-        if let (Some(start), Some(end)) = (self.address_of("_stext"), self.address_of("_etext")) {
-            return (start, end);
-        }
-        let mut own = self.starts.iter().zip(&self.module_ids).filter(|(_, id)| id.is_none()).map(|(&start, _)| start);
-        let first = own.next().unwrap_or_default();
-        (first, own.next_back().unwrap_or(first))
+    /// `_stext` to `_etext`, or what the symbols without module span; and `_sinittext` to `_einittext`.
+    fn image_ranges(&self) -> [(u64, u64); 2] {
+        let marked = |start, end| Some((self.address_of(start)?, self.address_of(end)?));
+        let spanned = || {
+            let own = self.starts.iter().zip(&self.module_ids).filter(|(_, id)| id.is_none());
+            let mut own = own.map(|(&start, _)| start);
+            let first = own.next().unwrap_or_default();
+            (first, own.next_back().unwrap_or(first).saturating_add(MAX_DISTANCE))
+        };
+        [marked("_stext", "_etext").unwrap_or_else(spanned), marked("_sinittext", "_einittext").unwrap_or_default()]
     }
 }
 

@@ -99,7 +99,10 @@ impl Listing {
             self.modules.push(name);
             Some(id)
         });
-        self.text.extend(line.name.iter().map(|&byte| clean_byte(byte)));
+        match str::from_utf8(line.name) {
+            Ok(name) if line.name.iter().all(u8::is_ascii_graphic) => self.text.push_str(name),
+            _ => self.text.push_str(&clean(line.name)),
+        }
         let len = u16::try_from(line.name.len()).expect("a line has at most MAX_LINE bytes");
         self.symbols.push(Symbol { address: line.address, module, start, len });
     }
