@@ -122,8 +122,9 @@ impl Running {
     ///
     /// netperf ends its test at SIGINT and prints the result; at SIGTERM it prints none.
     pub fn stop(&self, signal: Signal) {
+        let number = u8::try_from(signal as i32).expect("signal numbers are below 65");
         // A pipe with nobody behind it means that the command has ended, which is what was asked for.
-        let _ended = (&self.control).write_all(&[u8::try_from(signal as i32).unwrap_or(libc::SIGTERM as u8)]);
+        let _ended = (&self.control).write_all(&[number]);
     }
 
     /// Waits until the command has ended and its output is read. May be dropped and called again; after it has

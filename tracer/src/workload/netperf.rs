@@ -162,8 +162,9 @@ fn merge(instances: &[Instance]) -> Vec<Score> {
     }
     let mut groups: Vec<(&str, Vec<&Score>)> = Vec::new();
     for (test, score) in instances.iter().flat_map(|one| one.scores.iter().map(|score| (one.test.as_str(), score))) {
-        let key = |other: &Score| (other.metric.clone(), other.side.clone(), other.unit.clone());
-        match groups.iter_mut().find(|(of, group)| *of == test && key(group[0]) == key(score)) {
+        let is_alike =
+            |other: &Score| (&other.metric, &other.side, &other.unit) == (&score.metric, &score.side, &score.unit);
+        match groups.iter_mut().find(|(of, group)| *of == test && is_alike(group[0])) {
             Some((_, group)) => group.push(score),
             None => groups.push((test, vec![score])),
         }

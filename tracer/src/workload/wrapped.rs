@@ -51,7 +51,9 @@ fn unwrap_into(found: &mut Vec<Vec<String>>, argv: &[String], depth: usize) {
         let script =
             rest.iter().position(|word| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c'));
         if let Some(script) = script.and_then(|at| rest.get(at + 1)) {
-            split(script).iter().for_each(|command| unwrap_into(found, command, depth - 1));
+            for command in split(script) {
+                unwrap_into(found, &command, depth - 1);
+            }
         }
     } else if let Some((_, letters, long, own)) = WRAPPERS.iter().find(|(wrapper, ..)| *wrapper == name) {
         let start = (options_end(rest, letters, long) + own).min(rest.len());

@@ -66,7 +66,9 @@ mod tests {
 
     fn captured(chunks: &[&[u8]]) -> (String, u64) {
         let mut capture = Capture::with_limits(4, 6);
-        chunks.iter().for_each(|chunk| capture.push(chunk));
+        for chunk in chunks {
+            capture.push(chunk);
+        }
         capture.finish()
     }
 

@@ -96,6 +96,10 @@ fn candidates_along(command: &OsStr, path: &OsStr) -> Result<Vec<PathBuf>, Start
         // An empty element is the working directory.
         let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
         let file = folder.join(command);
+        // A folder that we may not search is none of ours, whatever it holds; shells see it so too.
+        if folder.join(".").metadata().is_err() {
+            continue;
+        }
         match examine(&file) {
             Ok(Some(())) => found.push(file),
             Ok(None) => {}
@@ -157,6 +161,15 @@ mod tests {
             assert_eq!(error.exit_code(), 127, "{missing}");
             assert_eq!(error.kind(), StartErrorKind::NotFound);
         }
+    }
+
+    #[test]
+    fn a_folder_that_may_not_be_searched_does_not_turn_a_wrong_name_into_a_refusal() {
+        // Root may search everything, but nobody can look into a file.
+        let folder = folder_with(&[("closed", 0o644)]);
+        let closed = folder.path().join("closed");
+        let path = env::join_paths([&closed, Path::new("/proc/1/cwd"), Path::new("/no/where")]).unwrap();
+        assert_eq!(candidates_along(OsStr::new("no-such-tool"), &path).unwrap_err().exit_code(), 127);
     }
 
     #[test]

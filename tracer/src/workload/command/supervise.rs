@@ -97,13 +97,13 @@ impl Supervisor {
     pub(super) fn run(mut self) -> io::Result<Outcome> {
         let mut buffer = vec![0; CHUNK];
         while !self.is_done() {
-            let ready = self.wait()?;
-            self.stdout.read(ready.stdout, &mut buffer, &mut self.echo);
-            self.stderr.read(ready.stderr, &mut buffer, &mut self.echo);
-            if ready.process {
+            let [stdout, stderr, process, control] = self.wait()?;
+            self.stdout.read(stdout, &mut buffer, &mut self.echo);
+            self.stderr.read(stderr, &mut buffer, &mut self.echo);
+            if process {
                 self.ended = Some(Instant::now());
             }
-            if ready.control {
+            if control {
                 self.obey();
             }
             if self.kill_at.is_some_and(|at| Instant::now() >= at) {
@@ -119,8 +119,9 @@ impl Supervisor {
             .is_some_and(|ended| self.stdout.is_closed() && self.stderr.is_closed() || ended.elapsed() >= OUTPUT_GRACE)
     }
 
-    /// Sleeps until something happens or is due.
-    fn wait(&self) -> io::Result<Ready> {
+    /// Sleeps until something happens or is due; whether there is something of standard output, of standard error, of
+    /// the process (its end) and of the control pipe.
+    fn wait(&self) -> io::Result<[bool; 4]> {
         let stdout = self.stdout.pipe.as_ref().map(|pipe| pipe.as_fd());
         let stderr = self.stderr.pipe.as_ref().map(|pipe| pipe.as_fd());
         let process = self.ended.is_none().then(|| self.process.as_fd());
@@ -136,13 +137,11 @@ impl Supervisor {
         });
         match poll(&mut polled, timeout) {
             Ok(_) => {}
-            Err(Errno::EINTR) => return Ok(Ready::default()),
+            Err(Errno::EINTR) => return Ok([false; 4]),
             Err(error) => return Err(error.into()),
         }
         let mut polled = polled.iter();
-        let [stdout, stderr, process, control] =
-            sources.map(|source| source.is_some() && polled.next().and_then(PollFd::any).unwrap_or(false));
-        Ok(Ready { stdout, stderr, process, control })
+        Ok(sources.map(|source| source.is_some() && polled.next().and_then(PollFd::any).unwrap_or(false)))
     }
 
     /// Forwards what came through the control pipe.
@@ -202,14 +201,6 @@ impl Supervisor {
         }
         Ok(Outcome { end, stdout, stderr, lines_dropped, warnings })
     }
-}
-
-#[derive(Default)]
-struct Ready {
-    stdout: bool,
-    stderr: bool,
-    process: bool,
-    control: bool,
 }
 
 impl<R: Read> Output<R> {

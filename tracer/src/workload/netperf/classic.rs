@@ -3,7 +3,7 @@
 //! Instances that run at once write their lines into each other's, so nothing is read by its place: a row is known by
 //! its figures, whole ones and those with a fraction, which no two kinds of row have alike.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::{
     instance::{Instance, sides},
@@ -11,7 +11,7 @@ use super::{
     unit::Unit,
 };
 
-/// How the banners of netperf 2.4 to 2.7 begin (print_top_test_header and its callers), with the test meant. Those
+/// How the banners of netperf 2.4 to 2.7 begin (`print_top_test_header` and its callers), with the test meant. Those
 /// carried over to the omni code have `MIGRATED` before them.
 const BANNERS: &[(&str, &str)] = &[
     ("OMNI ", "OMNI"),
@@ -44,6 +44,10 @@ pub(super) struct Classic {
     pub(super) instances: Vec<Instance>,
     /// How processor time was measured, netperf's letters.
     pub(super) cpu_methods: BTreeSet<char>,
+    /// Places in `instances` of datagram tests whose receiver's row is still to come.
+    senders: VecDeque<usize>,
+    /// Places of request and response tests whose details, if any, are still to come.
+    brief: VecDeque<usize>,
     has_header: bool,
     unit: Option<Unit>,
     detail_unit: Option<Unit>,
@@ -98,6 +102,7 @@ impl Classic {
             }
             // Send and receive buffer, request, response, seconds, rate; use of both ends, demand of both.
             ("iiiidd" | "iiiidddddd", [_, _, request, response, elapsed, rate, cpu @ ..]) => {
+                self.brief.push_back(self.instances.len());
                 self.take_rate(test, *elapsed, *rate, transaction_unit, cpu, "us/transaction");
                 if let Some(instance) = self.instances.last_mut() {
                     instance.answered(*rate, transaction_unit, Some(request + response), *elapsed);
@@ -114,14 +119,13 @@ impl Classic {
                     instance.cpu("send", *utilisation, *demand, "us/KB");
                 }
                 instance.score("elapsed", "send", *elapsed, "s");
+                self.senders.push_back(self.instances.len());
                 self.instances.push(instance);
             }
             // Receive buffer, seconds, messages, rate; use, demand.
             ("idid" | "ididdd", [buffer, elapsed, messages, rate, cpu @ ..]) => {
-                let waiting =
-                    self.instances.iter().position(|sender| sender.sent.is_some() && sender.received.is_none());
-                // Its sender's row was lost, as in an output that begins in mid-run.
-                let waiting = waiting.unwrap_or_else(|| {
+                // Without one its sender's row was lost, as in an output that begins in mid-run.
+                let waiting = self.senders.pop_front().unwrap_or_else(|| {
                     self.instances.push(Instance::of(test));
                     self.instances.len() - 1
                 });
@@ -137,9 +141,7 @@ impl Classic {
             // `-v 2` of request and response: alignments, offsets, latency, rate, data out and in.
             ("iiiidddd", [_, _, _, _, latency, _, outbound, inbound]) => {
                 let unit = self.detail_unit.unwrap_or(Unit::MEGABIT);
-                let asked =
-                    |instance: &&mut Instance| instance.scores.iter().all(|score| score.metric != "round_trip_latency");
-                if let Some(instance) = self.instances.iter_mut().find(asked) {
+                if let Some(instance) = self.brief.pop_front().map(|waiting| &mut self.instances[waiting]) {
                     instance.score("round_trip_latency", "both", *latency, "us");
                     instance.rate("send", *outbound, unit);
                     instance.rate("receive", *inbound, unit);

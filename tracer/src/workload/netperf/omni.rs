@@ -10,7 +10,7 @@ use super::{
     unit::Unit,
 };
 
-/// Fields that are read: key, and title in the two other forms (netperf 2.7, nettest_omni.c).
+/// Fields that are read: key, and title in the two other forms (netperf 2.7, `nettest_omni.c`).
 const FIELDS: &[(&str, &str)] = &[
     ("CONFIDENCE_INTERVAL", "Confidence Width Target"),
     ("DIRECTION", "Direction"),
@@ -62,6 +62,9 @@ const LATENCIES: &[(&str, &str)] = &[
     ("STDDEV_LATENCY", "latency_stddev"),
 ];
 
+/// Bytes of a line of columns; all fields that netperf has come to a third of that.
+const LONGEST: usize = 16 << 10;
+
 /// The named fields of one instance.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Fields(BTreeMap<&'static str, String>);
@@ -103,6 +106,7 @@ fn read_columns(lines: &[&str]) -> Vec<Fields> {
     let is_apart = |line: &&str| line.trim().is_empty() || banner(line).is_some() || line.starts_with("Interim result");
     let blocks = lines.split(is_apart).filter(|block| block.len() > 1);
     blocks
+        .filter(|block| block.iter().all(|line| line.len() <= LONGEST))
         .filter_map(|block| {
             let (row, header) = block.split_last()?;
             let values = columns(row);
@@ -231,10 +235,9 @@ impl Fields {
             return None;
         }
         let demand_unit = match self.text("SD_UNITS") {
-            Some(unit) if unit.ends_with("Tran") => "us/transaction",
-            Some(_) => "us/KB",
-            None if is_answered => "us/transaction",
-            None => "us/KB",
+            Some(unit) if !unit.ends_with("Tran") => "us/KB",
+            None if !is_answered => "us/KB",
+            Some(_) | None => "us/transaction",
         };
         let ends = [(local, "LOCAL_CPU_UTIL", "LOCAL_SD"), (remote, "REMOTE_CPU_UTIL", "REMOTE_SD")];
         for (side, utilisation, demand) in ends {

@@ -315,7 +315,7 @@ Send   Recv    Send   Recv    usec/Tran  per sec  Outbound   Inbound
     assert!((amount - 34_732.52).abs() < 0.1, "{amount}");
 }
 
-/// An SCTP test's output as nettest_sctp.c writes it, with this row.
+/// An SCTP test's output as `nettest_sctp.c` writes it, with this row.
 fn sctp_stream(banner: &str, row: &str) -> String {
     format!(
         "{banner} from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 127.0.0.1 (127.0.0.1) port 0 AF_INET
@@ -604,6 +604,13 @@ fn processor_time_from_elsewhere_than_proc_stat_is_told() {
     assert_eq!(figures(&read("-c -C", &broken)), ["throughput both 22077.52 Mbit/s", "elapsed both 1 s"]);
     let spaced = data!("tcp_stream_cpu").replace("10^6bits/s ", "MBytes  /s ");
     assert_eq!(figures(&read("-c -C -f M", &spaced))[0], "throughput both 22077.52 MiB/s");
+}
+
+#[test]
+fn a_line_of_a_million_words_takes_no_long_time() {
+    let began = std::time::Instant::now();
+    assert_eq!(read("", &format!("Throughput\n{}\n", "1 ".repeat(1 << 20))).instances, 0);
+    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
 }
 
 #[test]

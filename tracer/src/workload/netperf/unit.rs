@@ -9,7 +9,7 @@ pub(super) enum Unit {
     Transactions,
 }
 
-/// As `format_units` of netperf's netlib.c writes them, with the letter of `-f` for each. Bytes come in multiples of
+/// As `format_units` of netperf's `netlib.c` writes them, with the letter of `-f` for each. Bytes come in multiples of
 /// 1024, bits of 1000.
 const DATA: [(&str, char, &str, f64); 6] = [
     ("10^3bits", 'k', "kbit/s", 1e3),
