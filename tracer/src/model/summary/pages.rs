@@ -15,7 +15,7 @@ use crate::{
     batch::OrderTotals,
     snapshot::{
         ContextRow, GfpRow, MigratetypeRow, NOT_SAMPLED, OrderRow, OwnerName, OwnerRow, PATHS_OFF, Pages, PathRow,
-        PerUnit, RouteRow,
+        PerUnit, RouteRow, sum,
     },
 };
 
@@ -173,7 +173,7 @@ impl Sums {
     }
 
     fn failed_events(&self) -> u64 {
-        self.failed.values().fold(0, |sum, &events| sum.saturating_add(events))
+        sum(self.failed.values().copied())
     }
 
     /// `None` where no order has a figure.
@@ -312,7 +312,7 @@ impl Sums {
                 events: tally.done.events,
                 pages: tally.done.pages,
                 bytes: tally.done.pages.saturating_mul(page_size),
-                failed: tally.failed.values().fold(0, |sum, &events| sum.saturating_add(events)),
+                failed: sum(tally.failed.values().copied()),
                 orders: tally.done.by_order.clone(),
                 failed_orders: tally.failed.clone(),
                 gfp: tally.by_gfp.iter().map(|(gfp, &events)| (format!("{gfp:#x}"), events)).collect(),
