@@ -117,7 +117,7 @@ pub struct SignalRow {
 pub struct Completeness {
     /// The word for it.
     pub verdict: Verdict,
-    /// Lost events by cause.
+    /// Lost events by cause; `unexplained` are events without a path that no cause has owned up to.
     pub lost: BTreeMap<String, u64>,
     /// Pages that `/proc/vmstat` counted and no hook saw; `None` where not compared.
     pub unseen_pages: Option<i64>,

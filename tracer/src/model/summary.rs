@@ -1,7 +1,8 @@
 //! From a model to the snapshot that is shown.
 //!
-//! Owns: verdict, signals and everything else beside the page counts, which [`pages`] sums up.
+//! Owns: verdict, signals and everything else beside the page counts, which `pages` sums up.
 
+mod lists;
 mod pages;
 
 use jiff::Timestamp;

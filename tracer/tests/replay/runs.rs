@@ -224,3 +224,12 @@ pub(crate) fn lossy() -> Model {
     model.finish(End { duration: Duration::from_secs(2), ..End::default() });
     model
 }
+
+/// A run with `--paths off`.
+pub(crate) fn without_paths() -> Model {
+    let mut model =
+        Model::new(Start { paths: PathsMode { way: "off".into(), one_in: 1, reason: String::new() }, ..start() });
+    model.apply(&Batch { counts: vec![count(0, 3, 0xcc0, 12)], totals: vec![totals(3, 12, 0)], ..Batch::default() });
+    model.finish(End { duration: Duration::from_secs(1), ..End::default() });
+    model
+}
