@@ -4,7 +4,7 @@
 //! recording gives the same snapshot as the run itself, and a run that was cut short gives one as well.
 //! Must not know: aya, files, the clock, a terminal.
 //!
-//! How the counts close is decided in [`page`]: every event goes into exactly one cell, and every figure of the
+//! How the counts close is decided in `page`: every event goes into exactly one cell, and every figure of the
 //! snapshot is a sum over cells.
 
 mod filter;

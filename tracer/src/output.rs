@@ -12,6 +12,8 @@ use std::{collections::BTreeMap, str::FromStr};
 
 use anyhow::bail;
 
+use crate::snapshot::sum;
+
 /// What a path weighs: by this it is ranked, and by this its share is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
@@ -49,7 +51,7 @@ impl Weight {
 
     /// Of events by order, likewise.
     fn of_all(self, by_order: &BTreeMap<u8, u64>, page_size: u64) -> u64 {
-        by_order.iter().fold(0, |sum, (&order, &events)| sum.saturating_add(self.of(order, events, page_size)))
+        sum(by_order.iter().map(|(&order, &events)| self.of(order, events, page_size)))
     }
 
     /// The word for it.

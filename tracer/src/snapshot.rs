@@ -117,7 +117,7 @@ pub struct SignalRow {
 pub struct Completeness {
     /// The word for it.
     pub verdict: Verdict,
-    /// Lost events by cause.
+    /// Lost events by cause; `unexplained` are events without a path that no cause has owned up to.
     pub lost: BTreeMap<String, u64>,
     /// Pages that `/proc/vmstat` counted and no hook saw; `None` where not compared.
     pub unseen_pages: Option<i64>,
@@ -194,7 +194,7 @@ pub struct Pages {
 impl Pages {
     /// Of the events of an order, those counted without a path: what its row exceeds its paths by.
     pub fn lost_of(&self, order: u8) -> u64 {
-        let of_paths: u64 = self.paths.iter().filter_map(|path| path.orders.get(&order)).sum();
+        let of_paths = sum(self.paths.iter().filter_map(|path| path.orders.get(&order)).copied());
         let row = self.by_order.iter().find(|row| row.order == order);
         row.map_or(0, |row| row.events.saturating_sub(of_paths))
     }
@@ -349,4 +349,9 @@ pub struct System {
     pub sockstat: Option<serde_json::Value>,
     /// Interface rates; `None` when not read.
     pub interfaces: Option<serde_json::Value>,
+}
+
+/// Adds up counts; a sum beyond 64 bits, which only a damaged recording can have, stays at the largest number.
+pub fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
 }

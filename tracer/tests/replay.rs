@@ -159,3 +159,13 @@ fn a_filtered_report_closes_and_says_that_it_is_filtered() {
     assert_eq!(pages.paths.iter().map(|row| row.events).sum::<u64>(), 30);
     assert_eq!(pages.zone_locked, None);
 }
+
+#[test]
+fn a_run_without_paths_says_so_and_keeps_its_totals() {
+    let snapshot = runs::without_paths().snapshot();
+    let text = text_of(&snapshot, plain(80));
+    assert!(text.contains("paths were not taken (--paths off)"), "{text}");
+    assert!(text.contains("verdict  exact: nothing that the hooks can see was lost or missed; paths were"), "{text}");
+    assert!(!text.contains("routes"), "{text}");
+    assert_eq!(folded_of(&snapshot, EVENTS), "[paths_off] 12\n");
+}

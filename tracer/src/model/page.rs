@@ -23,6 +23,7 @@ use super::{path::Paths, scale::apportion};
 use crate::{
     batch::{Count, CountKey, Loss, OrderTotals},
     run::PathsMode,
+    snapshot::sum,
 };
 
 /// How paths are taken, as far as sums depend on it.
@@ -91,7 +92,8 @@ pub(super) type Cells = BTreeMap<Cell, u64>;
 /// The counts of one order, successful or failed.
 #[derive(Default)]
 struct Class {
-    with_path: BTreeMap<(usize, Kind), u64>,
+    /// By kind first, so that the paths of a kind stand together.
+    with_path: BTreeMap<(Kind, usize), u64>,
     without_path: BTreeMap<Kind, u64>,
 }
 
@@ -119,7 +121,7 @@ impl Ledger {
 
     /// Whether any allocation, successful or failed, was counted.
     pub(super) fn has_allocations(&self) -> bool {
-        !self.counts.is_empty() || self.totals().any(|totals| totals.allocated + totals.failed > 0)
+        !self.counts.is_empty() || self.totals().any(|totals| totals.allocated > 0 || totals.failed > 0)
     }
 
     /// By how many events the counts of an order exceed its total: 0 unless totals went missing. Only meaningful
@@ -131,7 +133,7 @@ impl Ledger {
             *sum = sum.saturating_add(*events);
         }
         let totals = self.totals.map(|totals| totals.map_or(0, |totals| totals.allocated));
-        counted.iter().zip(totals).map(|(counted, total)| counted.saturating_sub(total)).sum()
+        sum(counted.iter().zip(totals).map(|(counted, total)| counted.saturating_sub(total)))
     }
 
     /// Every event in its cell. `losses` are the known losses, which take their share of a sample.
@@ -173,19 +175,19 @@ impl Class {
     fn add(&mut self, key: &CountKey, paths: &Paths, events: u64) {
         let kind = Kind { owner: key.owner, gfp: key.gfp, migratetype: key.migratetype };
         let sum = match paths.index(key.path) {
-            Some(path) => self.with_path.entry((path, kind)).or_default(),
+            Some(path) => self.with_path.entry((kind, path)).or_default(),
             None => self.without_path.entry(kind).or_default(),
         };
         *sum = sum.saturating_add(events);
     }
 
     fn events(&self) -> u64 {
-        self.with_path.values().chain(self.without_path.values()).fold(0, |sum, &events| sum.saturating_add(events))
+        sum(self.with_path.values().chain(self.without_path.values()).copied())
     }
 
     /// Counts as they are; what has no path goes to `elsewhere`, and so does what is in no count.
     fn place(&self, elsewhere: Place, events: u64, put: &mut impl FnMut(Place, Option<Kind>, u64)) {
-        for (&(path, kind), &events) in &self.with_path {
+        for (&(kind, path), &events) in &self.with_path {
             put(Place::Path(path), Some(kind), events);
         }
         for (&kind, &events) in &self.without_path {
@@ -197,12 +199,12 @@ impl Class {
     /// Sampled counts stand for all `events`: first the lost samples take their share, then the kinds (which are
     /// known of all events where the kernel counts those without a path as well), then the paths within a kind.
     fn scale(&self, events: u64, lost_samples: u64, put: &mut impl FnMut(Place, Option<Kind>, u64)) {
-        let sampled = self.with_path.values().fold(0u64, |sum, &events| sum.saturating_add(events));
+        let sampled = sum(self.with_path.values().copied());
         let lost = apportion(events, &[lost_samples, sampled])[0];
         put(Place::Lost, None, lost);
 
         let mut kinds: BTreeMap<Kind, u64> = self.without_path.clone();
-        for ((_, kind), events) in &self.with_path {
+        for ((kind, _), events) in &self.with_path {
             let sum = kinds.entry(*kind).or_default();
             *sum = sum.saturating_add(*events);
         }
@@ -212,12 +214,8 @@ impl Class {
             put(Place::NotTaken, None, events - lost);
         }
         for (&kind, share) in kinds.keys().zip(shares) {
-            let (paths, weights): (Vec<usize>, Vec<u64>) = self
-                .with_path
-                .iter()
-                .filter(|((_, of), _)| *of == kind)
-                .map(|(&(path, _), &events)| (path, events))
-                .unzip();
+            let of_kind = self.with_path.range((kind, usize::MIN)..=(kind, usize::MAX));
+            let (paths, weights): (Vec<usize>, Vec<u64>) = of_kind.map(|(&(_, path), &events)| (path, events)).unzip();
             if paths.is_empty() {
                 put(Place::NotTaken, Some(kind), share);
             }
@@ -230,9 +228,6 @@ impl Class {
 
 /// Samples of an order that were taken and then lost.
 fn lost_samples(losses: &BTreeMap<String, Loss>, order: u8) -> u64 {
-    losses
-        .values()
-        .filter(|loss| loss.counted_without_path)
-        .filter_map(|loss| loss.by_order.get(&order))
-        .fold(0, |sum, &events| sum.saturating_add(events))
+    let without_path = losses.values().filter(|loss| loss.counted_without_path);
+    sum(without_path.filter_map(|loss| loss.by_order.get(&order)).copied())
 }

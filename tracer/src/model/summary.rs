@@ -1,7 +1,8 @@
 //! From a model to the snapshot that is shown.
 //!
-//! Owns: verdict, signals and everything else beside the page counts, which [`pages`] sums up.
+//! Owns: verdict, signals and everything else beside the page counts, which `pages` sums up.
 
+mod lists;
 mod pages;
 
 use jiff::Timestamp;
@@ -10,7 +11,7 @@ use super::{Filter, Model, UNEXPLAINED, page::Way};
 use crate::{
     batch::ProgramStats,
     signal::{Signal, Status},
-    snapshot::{Audit, Benchmark, Command, Completeness, SCHEMA, SignalRow, Snapshot, System, Verdict, Window},
+    snapshot::{Audit, Benchmark, Command, Completeness, SCHEMA, SignalRow, Snapshot, System, Verdict, Window, sum},
 };
 
 /// The picture of the part of a model that the filter lets through.
@@ -18,15 +19,20 @@ pub(super) fn snapshot(model: &Model, filter: &Filter) -> Snapshot {
     let way = Way::from(&model.start.paths);
     let cells = model.ledger.cells(&model.paths, way, model.is_finished(), &model.losses);
     let whole = pages::Sums::new(model, &cells, way, &Filter::default());
-    let pages = model.counts_pages().then(|| pages::Sums::new(model, &cells, way, filter).into_pages(model));
+    let signals = model.start.signals.iter().map(|signal| signal_row(model, signal, &whole)).collect();
+    let completeness = completeness(model, filter, way, whole.lost());
+    let pages = model.counts_pages().then(|| {
+        let shown = if *filter == Filter::default() { whole } else { pages::Sums::new(model, &cells, way, filter) };
+        shown.into_pages(model)
+    });
     Snapshot {
         schema: SCHEMA.to_owned(),
         host: model.start.host.clone(),
         window: window(model),
         command: command(model),
         benchmark: benchmark(model),
-        signals: model.start.signals.iter().map(|signal| signal_row(model, signal, &whole)).collect(),
-        completeness: completeness(model, filter, way, whole.lost()),
+        signals,
+        completeness,
         pages,
         kmalloc_large: None,
         reclaim: None,
@@ -83,21 +89,21 @@ fn signal_row(model: &Model, signal: &Signal, whole: &pages::Sums) -> SignalRow 
         refused: signal.refused.clone(),
         note: signal.note.clone(),
         events: served.then(|| whole.signal_events(&signal.name)).flatten(),
-        missed: (served && !programs.is_empty()).then(|| programs.iter().map(|program| program.missed).sum()),
+        missed: (served && !programs.is_empty()).then(|| sum(programs.iter().map(|program| program.missed))),
         ns_per_event: ns_per_event(&programs),
     }
 }
 
 fn ns_per_event(programs: &[&ProgramStats]) -> Option<f64> {
-    let runs: u64 = programs.iter().filter_map(|program| program.run_count).sum();
-    let time_ns: Option<u64> = programs.iter().map(|program| program.run_time_ns).sum();
+    let runs = sum(programs.iter().filter_map(|program| program.run_count));
+    let times_ns: Option<Vec<u64>> = programs.iter().map(|program| program.run_time_ns).collect();
     (runs > 0).then_some(())?;
-    Some(time_ns? as f64 / runs as f64)
+    Some(sum(times_ns?) as f64 / runs as f64)
 }
 
 fn completeness(model: &Model, filter: &Filter, way: Way, without_path: u64) -> Completeness {
     let mut lost = model.lost_by_cause();
-    let owned_up: u64 = model.losses.values().filter(|loss| loss.counted_without_path).map(|loss| loss.events).sum();
+    let owned_up = sum(model.losses.values().filter(|loss| loss.counted_without_path).map(|loss| loss.events));
     // A sample's losses are scaled like the sample: they are no basis for a difference.
     if way == Way::Every && without_path > owned_up {
         lost.insert(UNEXPLAINED.to_owned(), without_path - owned_up);

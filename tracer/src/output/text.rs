@@ -1,6 +1,6 @@
 //! The report that a person reads: score first, then what was allocated, by whom, and how far to trust it.
 //!
-//! Owns: the order of the sections. Every section is a function from the snapshot to lines on a [`sheet::Sheet`].
+//! Owns: the order of the sections. Every section is a function from the snapshot to lines on a `Sheet`.
 //! Must not know: whether the writer is a terminal; `Style` says what it can show.
 
 pub mod doctor;

@@ -12,7 +12,7 @@ pub(super) fn line(text: &str, ascii: bool) -> String {
     text.chars().map(|c| if unfit(c) || (ascii && !c.is_ascii()) { REPLACEMENT } else { c }).collect()
 }
 
-/// A frame of a folded stack: as [`line`], without `;` and white space, not empty and no bare number, which readers
+/// A frame of a folded stack: as [`line()`], without `;` and white space, not empty and no bare number, which readers
 /// would take for a weight.
 pub(super) fn frame(text: &str) -> String {
     let text = text.trim();

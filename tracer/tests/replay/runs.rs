@@ -151,7 +151,7 @@ fn end() -> End {
 }
 
 /// Two batches of a run in which nothing was lost; two keys of one path, and failures of a large order.
-pub fn clean() -> Model {
+pub(crate) fn clean() -> Model {
     let mut model = Model::new(start());
     model.apply(&Batch {
         at: Duration::from_secs(1),
@@ -180,7 +180,7 @@ pub fn clean() -> Model {
 }
 
 /// A run with every kind of loss, by process name, with names that would break a careless writer.
-pub fn lossy() -> Model {
+pub(crate) fn lossy() -> Model {
     let mut start = start();
     start.argv = vec!["sh".into(), "-c".into(), "echo \x1b[31mred".into()];
     start.by = Some("comm".into());
@@ -222,5 +222,14 @@ pub fn lossy() -> Model {
         audit: Some(Audit { checked: 4_000, disagreed: 0 }),
     });
     model.finish(End { duration: Duration::from_secs(2), ..End::default() });
+    model
+}
+
+/// A run with `--paths off`.
+pub(crate) fn without_paths() -> Model {
+    let mut model =
+        Model::new(Start { paths: PathsMode { way: "off".into(), one_in: 1, reason: String::new() }, ..start() });
+    model.apply(&Batch { counts: vec![count(0, 3, 0xcc0, 12)], totals: vec![totals(3, 12, 0)], ..Batch::default() });
+    model.finish(End { duration: Duration::from_secs(1), ..End::default() });
     model
 }

@@ -6,17 +6,17 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use tracer_common::page::ORDERS;
 
-use super::super::{
-    Filter, Model,
-    page::{Cells, Kind, Place, Way},
-    path::id,
-};
-use crate::{
-    batch::OrderTotals,
-    snapshot::{
-        ContextRow, GfpRow, MigratetypeRow, NOT_SAMPLED, OrderRow, OwnerName, OwnerRow, PATHS_OFF, Pages, PathRow,
-        PerUnit, RouteRow,
+use super::{
+    super::{
+        Filter, Model,
+        page::{Cells, Kind, Place, Way},
+        path::id,
     },
+    lists::{self, Lists},
+};
+use crate::snapshot::{
+    ContextRow, GfpRow, MigratetypeRow, NOT_SAMPLED, OrderRow, OwnerName, OwnerRow, PATHS_OFF, Pages, PathRow, PerUnit,
+    RouteRow, sum,
 };
 
 /// Events with their pages; a failed allocation is in neither.
@@ -50,15 +50,6 @@ pub(super) struct Sums {
     lists: BTreeMap<u8, Lists>,
 }
 
-/// What became of an order beside its allocations, in blocks; `None` for what is not measured.
-#[derive(Clone, Copy, Debug, Default)]
-struct Lists {
-    refilled: Option<u64>,
-    direct: Option<u64>,
-    drained: Option<u64>,
-    freed: Option<u64>,
-}
-
 impl Tally {
     fn add(&mut self, order: u8, events: u64) {
         self.events = self.events.saturating_add(events);
@@ -86,7 +77,7 @@ impl Sums {
             by_migratetype: BTreeMap::new(),
             by_owner: BTreeMap::new(),
             by_path: BTreeMap::new(),
-            lists: lists(model, filter),
+            lists: lists::by_order(model, filter),
         };
         for (cell, &events) in cells {
             let route = match cell.place {
@@ -173,7 +164,7 @@ impl Sums {
     }
 
     fn failed_events(&self) -> u64 {
-        self.failed.values().fold(0, |sum, &events| sum.saturating_add(events))
+        sum(self.failed.values().copied())
     }
 
     /// `None` where no order has a figure.
@@ -312,7 +303,7 @@ impl Sums {
                 events: tally.done.events,
                 pages: tally.done.pages,
                 bytes: tally.done.pages.saturating_mul(page_size),
-                failed: tally.failed.values().fold(0, |sum, &events| sum.saturating_add(events)),
+                failed: sum(tally.failed.values().copied()),
                 orders: tally.done.by_order.clone(),
                 failed_orders: tally.failed.clone(),
                 gfp: tally.by_gfp.iter().map(|(gfp, &events)| (format!("{gfp:#x}"), events)).collect(),
@@ -352,46 +343,9 @@ impl Sums {
     }
 }
 
-impl Lists {
-    fn zone_locked(&self) -> Option<u64> {
-        match (self.refilled, self.direct) {
-            (None, None) => None,
-            (refilled, direct) => Some(refilled.unwrap_or(0).saturating_add(direct.unwrap_or(0))),
-        }
-    }
-}
-
 /// Pages of so many events; far from overflow for every count that a kernel can reach, and saturating beyond.
 fn pages(order: u8, events: u64) -> u64 {
     events.saturating_mul(1 << order)
-}
-
-/// The lists' figures by order. A signal that is attached and saw nothing of an order saw 0 of it.
-fn lists(model: &Model, filter: &Filter) -> BTreeMap<u8, Lists> {
-    // A route comes from a path, which refills, drains and frees do not have here.
-    if filter.route.is_some() {
-        return BTreeMap::new();
-    }
-    let zone_lock = model.attached("page.zone_lock").then_some(0);
-    let drain = model.attached("page.drain").then_some(0);
-    let free = model.attached("page.free").then_some(0);
-    let nothing_met = Lists { refilled: zone_lock, direct: zone_lock, drained: drain, freed: free };
-    let mut lists: BTreeMap<u8, Lists> = (0..ORDERS)
-        .filter_map(|order| u8::try_from(order).ok())
-        .filter(|&order| filter.takes_order(order))
-        .map(|order| (order, nothing_met))
-        .collect();
-    let wanted = |totals: &&OrderTotals| filter.takes_order(totals.order);
-    for totals in model.ledger.totals().filter(wanted) {
-        let read = Lists {
-            refilled: totals.refilled.or(zone_lock),
-            direct: totals.direct.or(zone_lock),
-            drained: totals.drained.or(drain),
-            freed: totals.freed.or(free),
-        };
-        lists.insert(totals.order, read);
-    }
-    lists
 }
 
 fn owner_name(by: &str, key: u64, name: &str) -> OwnerName {

@@ -60,18 +60,21 @@ fn title(rank: usize, share: &str, path: &PathRow, sheet: &mut Sheet) {
 }
 
 fn counts(path: &PathRow, snapshot: &Snapshot, pages: &Pages, sheet: &mut Sheet) {
-    let mut words = format!(
-        "{} allocations, {} pages, {}, {}",
+    // The same work divides all counts, so a path has its share of the whole quotient.
+    let per_unit = match &pages.per_unit {
+        Some(per) if pages.events > 0 => {
+            let events = per.events * (path.events as f64 / pages.events as f64);
+            format!(", {} a {}", units::decimal(events), per.unit)
+        }
+        _ => String::new(),
+    };
+    let words = format!(
+        "{} allocations, {} pages, {}, {}{per_unit}",
         units::count(path.events),
         units::count(path.pages),
         units::bytes(path.bytes),
         units::rate(path.events, snapshot.window.duration_s)
     );
-    if let Some(per) = pages.per_unit.as_ref().filter(|_| pages.events > 0) {
-        // The same work divides all counts, so a path has its share of the whole quotient.
-        let share = path.events as f64 / pages.events as f64;
-        words += &format!(", {} a {}", units::decimal(per.events * share), per.unit);
-    }
     sheet.hanging("    ", &words);
     if path.failed > 0 {
         let orders: Vec<String> = path

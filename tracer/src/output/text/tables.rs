@@ -1,6 +1,6 @@
 //! The tables of page allocations: orders, routes, contexts, flags, owners, and the free blocks around them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Options,
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     output::Weight,
-    snapshot::{OrderRow, OwnerName, Pages, Snapshot},
+    snapshot::{OrderRow, OwnerName, Pages, Snapshot, sum},
     units,
 };
 
@@ -26,17 +26,13 @@ pub(super) fn summary(snapshot: &Snapshot, pages: &Pages, sheet: &mut Sheet) {
         units::bytes(pages.bytes)
     ));
     let seconds = snapshot.window.duration_s;
-    let mut rates =
+    let per_second =
         format!("allocations {}, pages {}", units::rate(pages.events, seconds), units::rate(pages.pages, seconds));
-    if let Some(per) = &pages.per_unit {
-        rates += &format!(
-            "; a {}: {} allocations, {} pages",
-            per.unit,
-            units::decimal(per.events),
-            units::decimal(per.pages)
-        );
-    }
-    sheet.line(&rates);
+    let per_unit = pages.per_unit.as_ref().map_or_else(String::new, |per| {
+        let (events, pages) = (units::decimal(per.events), units::decimal(per.pages));
+        format!("; a {}: {events} allocations, {pages} pages", per.unit)
+    });
+    sheet.line(&(per_second + &per_unit));
 }
 
 /// Orders with bars.
@@ -57,7 +53,7 @@ pub(super) fn orders(snapshot: &Snapshot, pages: &Pages, options: &Options, shee
     let page_size = snapshot.host.page_size;
     let weight = |row: &OrderRow| options.weight.of(row.order, row.events, page_size);
     let parts: Vec<u64> = pages.by_order.iter().map(weight).collect();
-    let whole = parts.iter().fold(0, |sum: u64, &part| sum.saturating_add(part));
+    let whole = sum(parts.iter().copied());
     let rows = |count: fn(u64) -> String, sheet: &Sheet| -> Vec<Vec<String>> {
         let optional = |number: Option<u64>| number.map_or_else(|| units::NOT_MEASURED.to_owned(), count);
         pages
@@ -91,7 +87,7 @@ pub(super) fn orders(snapshot: &Snapshot, pages: &Pages, options: &Options, shee
 /// How much bypassed the per-CPU lists or filled them.
 fn zone_lock(pages: &Pages, sheet: &mut Sheet) {
     let Some(locked) = pages.zone_locked else { return };
-    let refilled: u64 = pages.by_order.iter().filter_map(|row| row.zone_refilled).sum();
+    let refilled = sum(pages.by_order.iter().filter_map(|row| row.zone_refilled));
     sheet.line(&format!(
         "zone lock: {} blocks, {} of them to refill per-CPU lists (one event a block), {} allocated directly",
         units::count(locked),
@@ -243,7 +239,7 @@ pub(super) fn free_blocks(snapshot: &Snapshot, sheet: &mut Sheet) {
             |blocks| blocks.iter().map(u64::to_string).collect::<Vec<_>>().join(" "),
         )
     };
-    let zones: std::collections::BTreeSet<&String> = buddyinfo.before.keys().chain(buddyinfo.after.keys()).collect();
+    let zones: BTreeSet<&String> = buddyinfo.before.keys().chain(buddyinfo.after.keys()).collect();
     for zone in zones {
         sheet.hanging(&format!("{}  before  ", sheet.clean(zone)), &blocks(buddyinfo.before.get(zone)));
         let indent = " ".repeat(zone.chars().count());
@@ -270,7 +266,7 @@ pub(super) fn more(all: usize, shown: usize, what: &str, sheet: &mut Sheet) {
 /// The orders that make up most events, most first: `2 (98.1 %), 3 (1.9 %)`.
 fn orders_in_words(by_order: &BTreeMap<u8, u64>) -> String {
     const SHOWN: usize = 2;
-    let whole = by_order.values().fold(0, |sum: u64, &events| sum.saturating_add(events));
+    let whole = sum(by_order.values().copied());
     let mut orders: Vec<(&u8, &u64)> = by_order.iter().collect();
     orders.sort_by_key(|(_, events)| std::cmp::Reverse(**events));
     let words: Vec<String> = orders

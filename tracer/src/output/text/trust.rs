@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::sheet::{Column, Sheet, Tone};
 use crate::{
     signal::Status,
-    snapshot::{Completeness, SignalRow, Snapshot, Verdict},
+    snapshot::{Completeness, SignalRow, Snapshot, Verdict, sum},
     units,
 };
 
@@ -133,7 +133,7 @@ fn cost(snapshot: &Snapshot, sheet: &mut Sheet) {
         sheet.hanging("cost     ", "not measured (the kernel measures it with `sysctl kernel.bpf_stats_enabled=1`)");
         return;
     }
-    let events: u64 = by_hook.values().map(|(_, events)| events).sum();
+    let events = sum(by_hook.values().map(|(_, events)| *events));
     let ns: f64 = by_hook.values().map(|(ns, events)| ns * *events as f64).sum();
     let available_s = snapshot.window.duration_s * f64::from(snapshot.host.cpus);
     let share = if available_s > 0.0 {
