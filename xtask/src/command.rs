@@ -1,0 +1,150 @@
+//! Other programs: started in a clean environment, failing with what was run and what it said.
+//!
+//! Must not know what they are run for.
+
+use std::{
+    env,
+    ffi::OsStr,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context as _, bail};
+
+/// Lines of a failed program's output that its error repeats.
+const LINES_SHOWN: usize = 12;
+
+/// `cargo`, free of what the `cargo run` around this program has put into the environment: build scripts would see
+/// a changed environment and run again.
+pub(crate) fn cargo<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
+    clean("cargo", args)
+}
+
+/// `cargo` of the nightly, which builds for BPF.
+pub(crate) fn nightly_cargo(args: &[&str]) -> Command {
+    let mut command = clean("cargo", [&["+nightly"], args].concat());
+    command.env_remove("RUSTUP_TOOLCHAIN");
+    command
+}
+
+/// Any program, free of what `cargo run` has put into the environment, reading nothing.
+pub(crate) fn clean<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, args: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::null());
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(set_by_cargo_run) {
+            command.env_remove(name);
+        }
+    }
+    if let Some(path) = env::var_os("LD_LIBRARY_PATH") {
+        let kept: Vec<_> = env::split_paths(&path).filter(|folder| !belongs_to_cargo(folder)).collect();
+        match env::join_paths(&kept) {
+            Ok(path) if !kept.is_empty() => command.env("LD_LIBRARY_PATH", path),
+            _ => command.env_remove("LD_LIBRARY_PATH"),
+        };
+    }
+    command
+}
+
+fn set_by_cargo_run(name: &str) -> bool {
+    matches!(name, "CARGO" | "CARGO_CRATE_NAME" | "CARGO_PRIMARY_PACKAGE" | "RUST_RECURSION_COUNT")
+        || ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"].iter().any(|start| name.starts_with(start))
+}
+
+/// Whether cargo or rustup put this folder into `LD_LIBRARY_PATH`: a build folder or a toolchain's libraries, which
+/// another toolchain's compiler must not load.
+fn belongs_to_cargo(folder: &Path) -> bool {
+    let names: Vec<_> = folder.iter().filter_map(OsStr::to_str).collect();
+    folder.as_os_str().is_empty()
+        || names.windows(2).any(|pair| matches!(pair, ["target", "debug" | "release"]))
+        || names.contains(&"toolchains")
+}
+
+/// Runs a program to its end and returns what it wrote to standard output.
+///
+/// # Errors
+/// It could not be started, or ended with another status than 0: with the command line and its last lines.
+pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
+    let shown = shown(command);
+    let out = command.output().with_context(|| format!("`{shown}` cannot be started"))?;
+    if out.status.success() {
+        return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
+    }
+    let said = if out.stderr.trim_ascii().is_empty() { &out.stdout } else { &out.stderr };
+    bail!("`{shown}` ended with {}{}", out.status, last_lines(&String::from_utf8_lossy(said)))
+}
+
+/// The last lines of a text, indented to stand below the error they belong to.
+fn last_lines(text: &str) -> String {
+    let lines: Vec<_> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let mut block = String::new();
+    for line in &lines[lines.len().saturating_sub(LINES_SHOWN)..] {
+        let _infallible = write!(block, "\n    {line}");
+    }
+    block
+}
+
+/// The command line as one would type it, with the variables that were set for it in front.
+pub(crate) fn shown(command: &Command) -> String {
+    let variables = command.get_envs().filter_map(|(name, value)| {
+        let value = value?;
+        (name != "LD_LIBRARY_PATH").then(|| format!("{}={}", name.to_string_lossy(), quoted(value)))
+    });
+    let words = std::iter::once(command.get_program()).chain(command.get_args()).map(quoted);
+    variables.chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell would take it.
+fn quoted(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+:,@%~".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.into_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Where a program lies: on `PATH`, or where programs for root lie, which are not on every user's `PATH`.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = env::split_paths(&path).chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from));
+    folders.map(|folder| folder.join(program)).find(|file| is_executable(file))
+}
+
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_program_names_its_command_line_and_its_last_words() {
+        let error = output(Command::new("sh").args(["-c", "echo told >&2; exit 3"])).unwrap_err().to_string();
+        assert_eq!(error, "`sh -c 'echo told >&2; exit 3'` ended with exit status: 3\n    told");
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        let error = output(&mut Command::new("/nonexistent/program")).unwrap_err().to_string();
+        assert_eq!(error, "`/nonexistent/program` cannot be started");
+    }
+
+    #[test]
+    fn words_that_a_shell_would_split_are_quoted() {
+        let mut command = Command::new("cargo");
+        command.env("RUSTFLAGS", "-C x").args(["a b", "", "it's", "-Z"]);
+        assert_eq!(shown(&command), r"RUSTFLAGS='-C x' cargo 'a b' '' 'it'\''s' -Z");
+    }
+
+    #[test]
+    fn only_folders_of_builds_and_toolchains_leave_the_library_path() {
+        let gone = ["", "/w/target/debug/deps", "/w/target/release", "/r/toolchains/nightly/lib"];
+        let kept = ["/opt/lib", "/w/target", "/w/debug"];
+        assert!(gone.iter().all(|folder| belongs_to_cargo(Path::new(folder))));
+        assert!(!kept.iter().any(|folder| belongs_to_cargo(Path::new(folder))));
+    }
+}

@@ -1,0 +1,22 @@
+//! `inferno-flamegraph`: tests feed it what the tracer exports.
+
+use std::path::Path;
+
+use super::{Outcome, Piece};
+use crate::{command, console};
+
+/// The releases whose reading of folded stacks the tests were made with.
+const VERSION: &str = "~0.12";
+
+pub(super) fn ensure(work: &Path) -> Piece {
+    let outcome = if command::find("inferno-flamegraph").is_some() {
+        Ok(Outcome::Present)
+    } else {
+        let _progress = console::progress("building inferno, about a minute");
+        // Unoptimised and on one thread: quicker to build, and quick enough for what tests give it.
+        let features = ["--debug", "--no-default-features", "--features", "cli", "--target-dir"];
+        let mut install = command::cargo(["install", "inferno", "--version", VERSION, "--locked"]);
+        command::output(install.args(features).arg(work.join("inferno"))).map(|_said| Outcome::Installed)
+    };
+    Piece::optional("inferno-flamegraph", "tests that it takes the folded stacks we export", outcome)
+}
