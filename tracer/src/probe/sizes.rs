@@ -9,7 +9,7 @@ use tracer_common::{
 /// Memory for what each CPU has of its own by choice (remembered keys and counters, with the counters' index).
 const PER_CPU_BUDGET_BYTES: u64 = 96 << 20;
 /// Paths kept. A run meets hundreds, a busy machine a few thousand.
-const RECORDS: u32 = 16_384;
+const RECORDS: u32 = 8192;
 /// What the kernel keeps beside key and value for an entry of a hash map.
 const HASH_ENTRY_BYTES: u64 = 48;
 
