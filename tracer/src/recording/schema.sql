@@ -71,6 +71,8 @@ CREATE TABLE intervals (
     id INTEGER PRIMARY KEY,
     from_ns INTEGER NOT NULL,       -- since the hooks were attached
     to_ns INTEGER NOT NULL,
+    paths INTEGER NOT NULL,         -- paths first met
+    owners INTEGER NOT NULL,        -- owners first met
     kinds INTEGER NOT NULL,         -- rows in counts
     events INTEGER NOT NULL         -- sum of their events, failed allocations among them
 );

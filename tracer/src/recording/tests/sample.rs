@@ -108,7 +108,7 @@ pub(super) fn batches(seed: u64, number: usize) -> Vec<Batch> {
                 if chance.below(2) == 0 {
                     continue;
                 }
-                let events = 1 + chance.below(1 << 30);
+                let events = 1 + chance.below(1 << 20);
                 allocated[usize::from(key.order)] += events;
                 batch.counts.push(Count { key: *key, events });
             }
