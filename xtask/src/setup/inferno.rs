@@ -14,7 +14,8 @@ pub(super) fn ensure(work: &Path) -> Piece {
     } else {
         let _progress = console::progress("building inferno, about a minute");
         // Unoptimised and on one thread: quicker to build, and quick enough for what tests give it.
-        let features = ["--debug", "--no-default-features", "--features", "cli", "--target-dir"];
+        let features =
+            ["--bin", "inferno-flamegraph", "--debug", "--no-default-features", "--features", "cli", "--target-dir"];
         let mut install = command::cargo(["install", "inferno", "--version", VERSION, "--locked"]);
         command::output(install.args(features).arg(work.join("inferno"))).map(|_said| Outcome::Installed)
     };
