@@ -7,6 +7,19 @@
 #![warn(missing_docs)]
 
 pub mod config;
+pub mod cpu;
 pub mod loss;
 pub mod page;
 pub mod path;
+
+#[cfg(feature = "user")]
+mod pod {
+    macro_rules! pod {
+        ($($shape:ty),+) => {$(
+            // SAFETY: `repr(C)` of integers and arrays of them without implicit padding that anyone relies on, and
+            // every bit pattern is a value.
+            unsafe impl aya::Pod for $shape {}
+        )+};
+    }
+    pod!(crate::config::Config, crate::cpu::CpuState, crate::page::Counter, crate::path::PathRecord);
+}

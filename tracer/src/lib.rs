@@ -7,15 +7,21 @@
 //! ```
 
 pub mod batch;
+pub mod cli;
+pub mod collect;
+pub mod config;
+pub mod diagnosis;
 pub mod gfp;
 pub mod model;
 pub mod output;
+pub mod probe;
 pub mod recording;
 pub mod routes;
 pub mod run;
+pub mod session;
 pub mod signal;
 pub mod snapshot;
-pub mod stats;
 pub mod symbols;
+pub mod system;
 pub mod units;
 pub mod workload;

@@ -1,2 +1,252 @@
-//! The binary.
-fn main() {}
+//! The binary: arguments to commands, errors to one line, results to exit codes.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, IsTerminal as _, Write},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+    process::ExitCode,
+};
+
+use anyhow::{Context as _, Result, bail};
+use clap::{CommandFactory as _, Parser as _};
+use tracer::{
+    cli::{self, Attach, By, Cli, Color, Command, Show},
+    config::{self, Config, Filter},
+    diagnosis::Diagnosis,
+    model::{self, Model},
+    output::{folded, json, text},
+    session, system,
+    snapshot::{Snapshot, Verdict},
+    workload::command::{Echo, StartError},
+};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    // Set once, before anything else runs: it cannot have been set already.
+    let _ = log::set_logger(&Diagnostics).map(|()| log::set_max_level(log::LevelFilter::Info));
+    let is_run = matches!(cli.command, Command::Run(_));
+    match dispatch(cli.command) {
+        Ok(code) => code,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&error);
+            let started = error.downcast_ref::<StartError>().map(StartError::exit_code);
+            let code = started.unwrap_or(if is_run { 125 } else { 2 });
+            ExitCode::from(u8::try_from(code).unwrap_or(125))
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Run(run) => runtime()?.block_on(self::run(run)),
+        Command::Record(record) => runtime()?.block_on(self::record(record)),
+        Command::Report(report) => {
+            let model = session::replay(&report.file)?;
+            let snapshot = model.snapshot_of(&shown(&report.show));
+            print_report(&snapshot, report.json, &report.show)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Export(export) => self::export(&export),
+        Command::Doctor(doctor) => self::doctor(&doctor),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "tracer", &mut script);
+            io::stdout().write_all(&script)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man { command } => manual(command.as_deref()),
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting the asynchronous runtime")
+}
+
+/// The kernel side's diagnostics, on stderr.
+struct Diagnostics;
+
+impl log::Log for Diagnostics {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        let _ = writeln!(io::stderr().lock(), "tracer: kernel side: {}", record.args());
+    }
+
+    fn flush(&self) {}
+}
+
+async fn run(run: cli::Run) -> Result<ExitCode> {
+    let config = config(&run.attach)?;
+    let invocation = session::invocation(run.argv, run.as_root, Echo::To(Box::new(io::stderr())))?;
+    let to = run.output.as_deref().map(|path| session::record_to(path, run.attach.force)).transpose()?;
+    let finished = session::run(&config, invocation, to).await?;
+    let snapshot = finished.model.snapshot_of(&shown(&run.show));
+    print_report(&snapshot, run.json, &run.show)?;
+    Ok(ExitCode::from(u8::try_from(finished.exit_code.unwrap_or(0)).unwrap_or(255)))
+}
+
+async fn record(record: cli::Record) -> Result<ExitCode> {
+    let config = config(&record.attach)?;
+    let to = session::record_to(&record.output, record.attach.force)?;
+    let finished = session::record(&config, record.duration, to).await?;
+    Ok(if is_complete(&finished.model) { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Whether nothing of this run was lost or missed.
+fn is_complete(model: &Model) -> bool {
+    model.snapshot().completeness.verdict != Verdict::LowerBound
+}
+
+fn export(export: &cli::Export) -> Result<ExitCode> {
+    let model = session::replay(&export.file)?;
+    let filter = model::Filter {
+        orders: export.order.iter().copied().collect(),
+        route: export.route.map(|route| route.to_string()),
+    };
+    let snapshot = model.snapshot_of(&filter);
+    let mut bytes = Vec::new();
+    match export.format {
+        cli::Format::Json => json::write(&snapshot, &mut bytes)?,
+        cli::Format::Folded => {
+            let Some(pages) = &snapshot.pages else {
+                bail!("`{}` holds no page allocations: no hook for them was attached", export.file.display());
+            };
+            let options = folded::Options {
+                weight: export.weight,
+                order_root: export.order_root,
+                annotate: export.annotate,
+            };
+            folded::write(pages, snapshot.host.page_size, options, &mut bytes)?;
+        }
+    }
+    match &export.output {
+        Some(path) => create(path, export.force)?.write_all(&bytes).with_context(|| format!("writing `{}`", path.display()))?,
+        None => io::stdout().write_all(&bytes)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A new file for output: never through a symbolic link, never over another file unless asked.
+fn create(path: &Path, force: bool) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).custom_flags(libc::O_NOFOLLOW);
+    if force { options.create(true).truncate(true) } else { options.create_new(true) };
+    options.open(path).with_context(|| {
+        let hint = if !force && path.exists() { "; `--force` overwrites it" } else { "" };
+        format!("cannot create `{}`{hint}", path.display())
+    })
+}
+
+fn doctor(doctor: &cli::Doctor) -> Result<ExitCode> {
+    let config = Config { audit: 4096, ..Config::default() };
+    let diagnosis = Diagnosis::new(&config);
+    let mut out = Vec::new();
+    if doctor.json {
+        serde_json::to_writer_pretty(&mut out, &diagnosis)?;
+        out.push(b'\n');
+    } else {
+        text::doctor::write(&diagnosis, style(Color::Auto), &mut out)?;
+    }
+    io::stdout().write_all(&out)?;
+    Ok(ExitCode::from(diagnosis.exit_code()))
+}
+
+fn manual(command: Option<&str>) -> Result<ExitCode> {
+    let cli = Cli::command();
+    let page = match command {
+        None => cli,
+        Some(name) => {
+            let Some(command) = cli.find_subcommand(name) else { bail!("no command `{name}`; `tracer --help` lists them") };
+            command.clone().display_name(format!("tracer-{name}"))
+        }
+    };
+    let mut roff = Vec::new();
+    clap_mangen::Man::new(page).render(&mut roff)?;
+    io::stdout().write_all(&roff)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was asked for, checked.
+fn config(attach: &Attach) -> Result<Config> {
+    let gfp = match &attach.gfp {
+        None => 0,
+        Some(names) => {
+            let table = system::gfp_table(&system::host().kernel).0;
+            u32::try_from(table.parse(names)?).context("a gfp flag above 32 bits")?
+        }
+    };
+    if let Some(comm) = attach.comm.as_ref().filter(|it| it.len() > 15) {
+        bail!("`--comm {comm}`: the kernel keeps only 15 bytes of a task's name, so this one never comes up");
+    }
+    Ok(Config {
+        signals: attach.signals.clone(),
+        paths: attach.paths,
+        audit: attach.audit,
+        min_order: attach.min_order,
+        gfp,
+        filter: Filter { pid: attach.pid, comm: attach.comm.clone(), cgroup: attach.cgroup.clone() },
+        by: attach.by.map(|by| match by {
+            By::Comm => config::By::Comm,
+            By::Pid => config::By::Pid,
+            By::Cgroup => config::By::Cgroup,
+        }),
+        interval: attach.interval,
+        verbose: attach.verbose,
+    })
+}
+
+fn shown(show: &Show) -> model::Filter {
+    model::Filter { orders: show.order.iter().copied().collect(), route: show.route.map(|it| it.to_string()) }
+}
+
+fn print_report(snapshot: &Snapshot, as_json: bool, show: &Show) -> Result<()> {
+    let mut bytes = Vec::new();
+    if as_json {
+        json::write(snapshot, &mut bytes)?;
+    } else {
+        let options = text::Options { style: style(show.color), top: show.top, weight: show.weight };
+        text::write(snapshot, &options, &mut bytes)?;
+    }
+    let mut out = io::stdout().lock();
+    out.write_all(&bytes)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// What stdout can show.
+fn style(color: Color) -> text::Style {
+    let terminal = io::stdout().is_terminal();
+    let columns = terminal.then(terminal_columns).flatten().or_else(|| std::env::var("COLUMNS").ok()?.parse().ok());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
+    let locale = locale.unwrap_or_default().to_lowercase();
+    text::Style {
+        color: match color {
+            Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty()),
+            Color::Always => true,
+            Color::Never => false,
+        },
+        width: columns.unwrap_or(100).min(160),
+        unicode: locale.contains("utf-8") || locale.contains("utf8"),
+    }
+}
+
+fn terminal_columns() -> Option<u16> {
+    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: TIOCGWINSZ writes one `winsize`, which lives here.
+    let result = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) };
+    (result == 0 && size.ws_col > 0).then_some(size.ws_col)
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().filter_map(|it| it.downcast_ref::<io::Error>()).any(|it| it.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// One line on stderr; a closed stderr is no reason to panic.
+fn complain(error: &anyhow::Error) {
+    let line: String = format!("{error:#}").chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
+    let _ = writeln!(io::stderr().lock(), "tracer: {line}");
+}

@@ -17,6 +17,12 @@ use crate::{
 /// The name of the JSON form.
 pub const SCHEMA: &str = "tracer.report/1";
 
+/// The only frame of the row that stands for all events of a run with `--paths off`.
+pub const PATHS_OFF: &str = "[paths off]";
+
+/// The only frame of the row for events of which sampling took no path.
+pub const NOT_SAMPLED: &str = "[not sampled]";
+
 /// The whole report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
@@ -111,7 +117,7 @@ pub struct SignalRow {
 pub struct Completeness {
     /// The word for it.
     pub verdict: Verdict,
-    /// Lost events by cause.
+    /// Lost events by cause; `unexplained` are events without a path that no cause has owned up to.
     pub lost: BTreeMap<String, u64>,
     /// Pages that `/proc/vmstat` counted and no hook saw; `None` where not compared.
     pub unseen_pages: Option<i64>,
@@ -119,6 +125,9 @@ pub struct Completeness {
     pub audit: Option<Audit>,
     /// How paths were taken: `remembered`, `unwound`, `sampled` or `off`.
     pub paths: String,
+    /// What was left out on demand, as on the command line: by the kernel side while counting (`--min-order 2`) or
+    /// when the report was made (`--route vmalloc`); empty when nothing was.
+    pub filters: Vec<String>,
     /// What this run lacks, in words.
     pub warnings: Vec<String>,
 }
@@ -151,19 +160,22 @@ pub struct Pages {
     pub events: u64,
     /// Failed allocations seen.
     pub failed: u64,
-    /// Of `events`, those counted without a path.
+    /// Of `events`, those counted without a path although one was wanted. Events whose path was not to be taken
+    /// (`--paths off`, an order that sampling never hit) are not lost: they stand in `paths` as one row whose only
+    /// frame is [`PATHS_OFF`] or [`NOT_SAMPLED`].
     pub lost: u64,
     /// Pages of `events`.
     pub pages: u64,
     /// Bytes of `events`.
     pub bytes: u64,
-    /// Pages taken under the zone lock, refills of per-CPU lists and direct ones; `None` when not measured.
+    /// Blocks taken under the zone lock, refills of per-CPU lists and direct ones, the sum over `by_order`;
+    /// `None` when not measured.
     pub zone_locked: Option<u64>,
-    /// Pages drained from per-CPU lists; `None` when not measured.
+    /// Blocks drained from per-CPU lists, the sum over `by_order`; `None` when not measured.
     pub drained: Option<u64>,
     /// By order, ascending; only orders that were met.
     pub by_order: Vec<OrderRow>,
-    /// By gfp flags, most events first.
+    /// By gfp flags, most events first. Like the next four without what was lost, unless the loss left the value known.
     pub by_gfp: Vec<GfpRow>,
     /// By migrate type, most events first.
     pub by_migratetype: Vec<MigratetypeRow>,
@@ -179,6 +191,15 @@ pub struct Pages {
     pub paths: Vec<PathRow>,
 }
 
+impl Pages {
+    /// Of the events of an order, those counted without a path: what its row exceeds its paths by.
+    pub fn lost_of(&self, order: u8) -> u64 {
+        let of_paths = sum(self.paths.iter().filter_map(|path| path.orders.get(&order)).copied());
+        let row = self.by_order.iter().find(|row| row.order == order);
+        row.map_or(0, |row| row.events.saturating_sub(of_paths))
+    }
+}
+
 /// One order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderRow {
@@ -192,10 +213,10 @@ pub struct OrderRow {
     pub bytes: u64,
     /// Failed allocations.
     pub failed: u64,
-    /// Pages of per-CPU refills (one event a page moved) plus direct allocations under the zone lock;
-    /// `None` when not measured.
+    /// Blocks of this order moved by per-CPU refills (one event a block) plus direct allocations under the zone
+    /// lock; `None` when not measured.
     pub zone_locked: Option<u64>,
-    /// Of those, refills of per-CPU lists.
+    /// Of those, refills of per-CPU lists; `None` when not measured.
     pub zone_refilled: Option<u64>,
     /// Drained from per-CPU lists; `None` when not measured.
     pub drained: Option<u64>,
@@ -303,12 +324,14 @@ pub struct PathRow {
     pub failed: u64,
     /// Successful allocations by order.
     pub orders: BTreeMap<u8, u64>,
+    /// Failed allocations by order.
+    pub failed_orders: BTreeMap<u8, u64>,
     /// Successful allocations by gfp flags, `0x...`.
     pub gfp: BTreeMap<String, u64>,
-    /// How it came to the page allocator.
-    pub route: String,
-    /// Where it began.
-    pub context: String,
+    /// How it came to the page allocator; `None` where the path was not taken.
+    pub route: Option<String>,
+    /// Where it began; `None` where the path was not taken.
+    pub context: Option<String>,
     /// Innermost first; a module's function is `name [module]`.
     pub frames: Vec<String>,
     /// The stack was deeper than what was read.
@@ -326,4 +349,9 @@ pub struct System {
     pub sockstat: Option<serde_json::Value>,
     /// Interface rates; `None` when not read.
     pub interfaces: Option<serde_json::Value>,
+}
+
+/// Adds up counts; a sum beyond 64 bits, which only a damaged recording can have, stays at the largest number.
+pub fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
 }

@@ -1,0 +1,49 @@
+//! The maps. Sizes given here are minimal: user space sets them before load, by the number of possible CPUs.
+//!
+//! What one CPU writes alone lies in plain arrays indexed by CPU rather than in per-CPU arrays: their lookup is
+//! inlined by every kernel (per-CPU ones only since 6.10), and user space can map them and read without a system
+//! call.
+
+use aya_ebpf::{
+    macros::map,
+    maps::{Array, HashMap},
+};
+use tracer_common::{
+    cpu::CpuState,
+    page::{Counter, CounterKey},
+    path::{PathRecord, Set, WINDOW},
+};
+
+const BPF_F_MMAPABLE: u32 = 1 << 10;
+
+/// Key: CPU. Value: totals, losses and scratch of that CPU. Never full.
+#[map]
+pub(crate) static CPUS: Array<CpuState> = Array::with_max_entries(1, BPF_F_MMAPABLE);
+
+/// Key: CPU x `Config::counters` + n. Value: one kind of allocation. Full: `Cause::CountersFull`.
+#[map]
+pub(crate) static COUNTERS: Array<Counter> = Array::with_max_entries(1, BPF_F_MMAPABLE);
+
+/// Key: what tells counters apart. Value: n. As large as `COUNTERS`.
+#[map]
+pub(crate) static COUNTER_INDEX: HashMap<CounterKey, u32> = HashMap::with_max_entries(1, 0);
+
+/// Key: index of a path. Value: its record. Full: `Cause::PathsFull`.
+#[map]
+pub(crate) static PATHS: Array<PathRecord> = Array::with_max_entries(1, BPF_F_MMAPABLE);
+
+/// Key: index of a path. Value: the hash of the path that has taken it. As large as `PATHS`.
+#[map]
+pub(crate) static PATH_OWNER: HashMap<u32, u64> = HashMap::with_max_entries(1, 0);
+
+/// Key: CPU x `Config::sets` + hash of a remembered key. Value: the keys there. Full: another key is thrown out.
+#[map]
+pub(crate) static MEMO: Array<Set> = Array::with_max_entries(1, 0);
+
+/// Key: CPU. Value: the part of the stack that is searched when a path is met.
+#[map]
+pub(crate) static STACKS: Array<[u64; WINDOW]> = Array::with_max_entries(1, 0);
+
+/// Key: hash of a process name. Value: the name. Full: the owner shows as its hash.
+#[map]
+pub(crate) static OWNERS: HashMap<u64, [u8; 16]> = HashMap::with_max_entries(1, 0);

@@ -1,0 +1,192 @@
+//! Reading the kernel's maps: what changed since the last read, as a [`Batch`].
+//!
+//! Owns: the layout of the maps as user space sees it. Must not know: the model, how numbers are shown.
+//! The maps are mapped into memory, so a read makes no system call, and its cost is that of the counters in use.
+
+mod decode;
+pub mod mapped;
+
+use std::{collections::{HashMap, HashSet}, mem::offset_of, time::Duration};
+
+use anyhow::Result;
+use tracer_common::{
+    cpu::CpuState,
+    page::{Counter, ORDERS, PageTotals},
+    path::{NO_PATH, PathRecord},
+};
+
+use crate::{
+    batch::{Batch, Count, CountKey, Owner, Path, ProgramStats},
+    config::{By, Config},
+    probe::{Probe, program},
+};
+use mapped::MappedArray;
+
+/// Reads batch after batch.
+pub struct Collector {
+    cpus: MappedArray<CpuState>,
+    counters: MappedArray<Counter>,
+    records: MappedArray<PathRecord>,
+    /// Events of each counter at the last read, by CPU.
+    seen: Vec<Vec<u64>>,
+    /// Hash of each path met, by index.
+    paths: HashMap<u32, u64>,
+    owners: HashSet<u64>,
+    counters_per_cpu: usize,
+    by: Option<By>,
+    measured: decode::Measured,
+    audit: bool,
+}
+
+impl Collector {
+    /// Maps the maps of `probe`.
+    ///
+    /// # Errors
+    /// When a map cannot be mapped into memory.
+    pub fn new(probe: &Probe, config: &Config) -> Result<Self> {
+        let cpus = MappedArray::new(probe.map("CPUS")?)?;
+        Ok(Self {
+            seen: vec![Vec::new(); cpus.len()],
+            cpus,
+            counters: MappedArray::new(probe.map("COUNTERS")?)?,
+            records: MappedArray::new(probe.map("PATHS")?)?,
+            paths: HashMap::new(),
+            owners: HashSet::new(),
+            counters_per_cpu: probe.sizes.counters as usize,
+            by: config.by,
+            measured: decode::Measured::of(&probe.signals),
+            audit: config.audit > 0 && matches!(probe.paths.way.as_str(), "remembered" | "sampled"),
+        })
+    }
+
+    /// Pages of the successful allocations seen until now, at once.
+    pub fn pages_allocated(&self) -> u64 {
+        let pages = |cpu: usize, order: usize| {
+            let offset = offset_of!(CpuState, pages) + offset_of!(PageTotals, allocated) + order * 8;
+            self.cpus.word(cpu, offset) << order
+        };
+        (0..self.cpus.len()).map(|cpu| (0..ORDERS).map(|order| pages(cpu, order)).sum::<u64>()).sum()
+    }
+
+    /// What changed since the last read, and the totals; `at` is the time since the run began.
+    pub fn read(&mut self, probe: &Probe, at: Duration) -> Batch {
+        let mut batch = Batch { at, programs: Self::programs(probe), ..Batch::default() };
+        let mut counts: HashMap<CountKey, u64> = HashMap::new();
+        let mut states = Vec::with_capacity(self.cpus.len());
+        for cpu in 0..self.cpus.len() {
+            let state = self.cpus.get(cpu);
+            let used = (state.counters as usize).min(self.counters_per_cpu);
+            let grown = used.max(self.seen[cpu].len());
+            self.seen[cpu].resize(grown, 0);
+            for number in 0..used {
+                let at = cpu * self.counters_per_cpu + number;
+                let events = self.counters.word(at, offset_of!(Counter, events));
+                let new = events.wrapping_sub(self.seen[cpu][number]);
+                if new == 0 {
+                    continue;
+                }
+                self.seen[cpu][number] = events;
+                let counter = self.counters.get(at);
+                let key = self.key(&counter, probe, &mut batch);
+                *counts.entry(key).or_default() += new;
+            }
+            states.push(state);
+        }
+        batch.counts = counts.into_iter().map(|(key, events)| Count { key, events }).collect();
+        batch.counts.sort_unstable_by_key(|count| count.key);
+        batch.totals = decode::totals(&states, self.measured);
+        batch.losses = decode::losses(&states);
+        batch.audit = self.audit.then(|| decode::audit(&states));
+        batch
+    }
+
+    /// What the kernel counts about our programs; gone once they are detached.
+    pub fn programs(probe: &Probe) -> Vec<ProgramStats> {
+        let mut programs = Vec::new();
+        for attached in probe.programs() {
+            let figures = program::figures(attached.fd()).unwrap_or_default();
+            let measured = figures.run_count > 0;
+            for signal in &attached.signals {
+                programs.push(ProgramStats {
+                    signal: signal.clone(),
+                    hook: attached.hook.clone(),
+                    run_count: measured.then_some(figures.run_count),
+                    run_time_ns: measured.then_some(figures.run_time_ns),
+                    missed: figures.recursion_misses,
+                });
+            }
+        }
+        programs
+    }
+
+    /// The key of a counter, announcing its path and owner when they are new.
+    fn key(&mut self, counter: &Counter, probe: &Probe, batch: &mut Batch) -> CountKey {
+        if counter.owner != 0 && self.owners.insert(counter.owner) {
+            batch.owners.push(Owner { key: counter.owner, name: owner_name(counter.owner, self.by, probe) });
+        }
+        CountKey {
+            path: self.path(counter.path, batch),
+            owner: counter.owner,
+            user_path: counter.user_path,
+            gfp: counter.gfp,
+            order: counter.order,
+            migratetype: counter.migratetype,
+            failed: counter.failed != 0,
+        }
+    }
+
+    fn path(&mut self, index: u32, batch: &mut Batch) -> u64 {
+        if index == NO_PATH || index as usize >= self.records.len() {
+            return 0;
+        }
+        if let Some(hash) = self.paths.get(&index) {
+            return *hash;
+        }
+        let record = self.records.get(index as usize);
+        let frames = (record.frames as usize).min(record.addresses.len());
+        batch.paths.push(Path {
+            key: record.hash,
+            addresses: record.addresses[..frames].to_vec(),
+            frames: Vec::new(),
+            truncated: record.truncated != 0,
+        });
+        self.paths.insert(index, record.hash);
+        record.hash
+    }
+}
+
+
+/// The name behind an owner's key, without control characters; the key itself where there is none.
+fn owner_name(key: u64, by: Option<By>, probe: &Probe) -> String {
+    let name = match by {
+        Some(By::Pid) => Some(key.to_string()),
+        Some(By::Comm) => comm(key, probe),
+        Some(By::Cgroup) => cgroup(key),
+        None => None,
+    };
+    let name = name.unwrap_or_else(|| format!("{key:#x}"));
+    name.chars().map(|it| if it.is_control() { '?' } else { it }).collect()
+}
+
+fn comm(key: u64, probe: &Probe) -> Option<String> {
+    let owners = aya::maps::HashMap::<_, u64, [u8; 16]>::try_from(probe.map("OWNERS").ok()?).ok()?;
+    let comm = owners.get(&key, 0).ok()?;
+    let end = comm.iter().position(|it| *it == 0).unwrap_or(comm.len());
+    Some(String::from_utf8_lossy(&comm[..end]).into_owned())
+}
+
+/// A cgroup's id is the inode number of its directory.
+fn cgroup(id: u64) -> Option<String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let root = std::path::Path::new("/sys/fs/cgroup");
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        if folder.metadata().is_ok_and(|it| it.ino() == id) {
+            let path = folder.strip_prefix(root).unwrap_or(&folder).display().to_string();
+            return Some(format!("/{path}"));
+        }
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        folders.extend(entries.filter(|it| it.file_type().is_ok_and(|kind| kind.is_dir())).map(|it| it.path()));
+    }
+    None
+}

@@ -1,0 +1,326 @@
+//! Getting the programs into the kernel: what it allows, which hook serves each signal, load and attach.
+//!
+//! Owns: the hook table and the ladder, everything that depends on the running kernel, the loaded object.
+//! Must not know: the model, the terminal. What it finds goes up as plain data ([`Signal`], [`PathsMode`]).
+
+pub mod hooks;
+pub mod kernel;
+pub mod log;
+pub mod object;
+pub mod preflight;
+pub mod program;
+pub mod selftest;
+pub mod sizes;
+
+use std::{
+    fs::File,
+    os::fd::{AsFd as _, BorrowedFd},
+};
+
+use anyhow::{Context as _, Result, anyhow};
+use aya::{
+    Ebpf, EbpfLoader,
+    maps::{CgroupArray, Map},
+    programs::{ProgramFd, RawTracePoint},
+};
+use tracer_common::{
+    config::{self, by, filters, paths, reads},
+    path::CUTS,
+};
+
+use crate::{
+    config::{By, Config, Paths},
+    run::PathsMode,
+    signal::{Refused, Signal, Status},
+};
+use hooks::Row;
+use kernel::Kernel;
+use sizes::Sizes;
+
+/// Kernel text that ends a path, and kernel text that a path may end in without being compared. From kallsyms.
+#[derive(Clone, Debug, Default)]
+pub struct Text {
+    /// Interrupt and softirq entry functions: start, end.
+    pub cuts: Vec<(u64, u64)>,
+    /// System call and exception entry code: start, end.
+    pub entry: Option<(u64, u64)>,
+}
+
+/// The programs, attached. Dropping it detaches them.
+pub struct Probe {
+    ebpf: Ebpf,
+    /// Every signal asked for, with its hook.
+    pub signals: Vec<Signal>,
+    /// How paths are taken.
+    pub paths: PathsMode,
+    /// How large the maps are.
+    pub sizes: Sizes,
+    programs: Vec<Attached>,
+}
+
+/// A program of ours.
+pub struct Attached {
+    /// The signals it serves.
+    pub signals: Vec<String>,
+    /// `kind:hook`.
+    pub hook: String,
+    fd: ProgramFd,
+}
+
+impl Attached {
+    /// The program, for the kernel's figures about it.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Probe {
+    /// Loads and attaches what `config` asks for. `kernel` is `None` where there is no BTF.
+    ///
+    /// # Errors
+    /// When there is no way to any page signal, with the reasons.
+    pub fn attach(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Sizes) -> Result<Self> {
+        let rows = hooks::select(&config.signals).map_err(|word| {
+            let known: Vec<_> = hooks::TABLE.iter().map(|row| row.signal).collect();
+            anyhow!("no signal `{word}`; there are {}", known.join(", "))
+        })?;
+        let (mode, settings) = choose_paths(config, kernel, text, sizes);
+        let mut ebpf = load(&settings, kernel, sizes)?;
+        if let Some(cgroup) = &config.filter.cgroup {
+            set_cgroup(&mut ebpf, cgroup)?;
+        }
+        let mut probe = Self { ebpf, signals: Vec::new(), paths: mode, sizes, programs: Vec::new() };
+        for row in rows {
+            let signal = probe.climb(row);
+            probe.signals.push(signal);
+        }
+        if probe.programs.is_empty() {
+            let reasons: Vec<_> = probe
+                .signals
+                .iter()
+                .flat_map(|signal| signal.refused.iter().map(|refused| format!("`{}`: {}", refused.hook, refused.reason)))
+                .collect();
+            return Err(anyhow!("no hook could be attached: {}", reasons.join("; ")));
+        }
+        Ok(probe)
+    }
+
+    /// Takes the best rung of a signal that loads and attaches.
+    fn climb(&mut self, row: &Row) -> Signal {
+        let mut refused = Vec::new();
+        for rung in row.rungs {
+            match self.attach_rung(row, rung) {
+                Ok(()) => {
+                    let status = if rung.lost.is_empty() { Status::Attached } else { Status::Degraded };
+                    return Signal {
+                        name: row.signal.to_owned(),
+                        hook: Some(rung.name()),
+                        status,
+                        refused,
+                        note: rung.lost.to_owned(),
+                    };
+                }
+                Err(error) => refused.push(Refused { hook: rung.name(), reason: format!("{error:#}") }),
+            }
+        }
+        Signal {
+            name: row.signal.to_owned(),
+            hook: None,
+            status: Status::Missing,
+            refused,
+            note: "no hook of this kernel serves it".to_owned(),
+        }
+    }
+
+    fn attach_rung(&mut self, row: &Row, rung: &hooks::Rung) -> Result<()> {
+        // Two signals may share a hook; the program is attached once.
+        if let Some(there) = self.programs.iter_mut().find(|it| it.hook == rung.name()) {
+            there.signals.push(row.signal.to_owned());
+            return Ok(());
+        }
+        let program = self
+            .ebpf
+            .program_mut(rung.program)
+            .with_context(|| format!("the BPF object has no program `{}`; build the tracer anew", rung.program))?;
+        let program: &mut RawTracePoint = program.try_into().context("the program is no raw tracepoint")?;
+        program.load().map_err(|error| refusal(&error, "load"))?;
+        program.attach(rung.hook).map_err(|error| refusal(&error, "attach"))?;
+        let fd = program.fd().context("loaded program")?.try_clone().context("loaded program")?;
+        self.programs.push(Attached { signals: vec![row.signal.to_owned()], hook: rung.name(), fd });
+        Ok(())
+    }
+
+    /// The programs attached.
+    pub fn programs(&self) -> &[Attached] {
+        &self.programs
+    }
+
+    /// A map of the object.
+    pub fn map(&self, name: &str) -> Result<&Map> {
+        self.ebpf.map(name).with_context(|| format!("the BPF object has no map `{name}`; build the tracer anew"))
+    }
+
+    /// Detaches every program; the maps stay and can be read a last time.
+    pub fn detach(&mut self) {
+        for (_, program) in self.ebpf.programs_mut() {
+            if let Ok(program) = <&mut RawTracePoint>::try_from(program) {
+                // Unloading drops the links; a program that was never loaded has none.
+                let _ = program.unload();
+            }
+        }
+    }
+}
+
+/// Why the kernel refused a program, in words that say what to do.
+fn refusal(error: &aya::programs::ProgramError, doing: &str) -> anyhow::Error {
+    use aya::programs::ProgramError;
+    let io_error = match error {
+        ProgramError::LoadError { io_error, .. } => Some(io_error),
+        ProgramError::SyscallError(error) => Some(&error.io_error),
+        _ => None,
+    };
+    let words = match io_error.and_then(std::io::Error::raw_os_error) {
+        Some(libc::EPERM) => "not permitted; CAP_BPF and CAP_PERFMON are needed, and lockdown or a security module may forbid it",
+        Some(libc::ENOENT) => "this kernel has no such tracepoint",
+        Some(libc::EACCES | libc::EINVAL) if doing == "load" => "the kernel's verifier refused the program; `--verbose` shows its words",
+        Some(libc::ENOMEM) => "not enough memory for it; raise the memory limit of this cgroup",
+        _ => "",
+    };
+    if words.is_empty() { anyhow!("cannot {doing}: {error}") } else { anyhow!("cannot {doing}: {words}") }
+}
+
+/// Loads the object with this configuration; the programs are loaded one by one afterwards.
+fn load(settings: &config::Config, kernel: Option<&Kernel>, sizes: Sizes) -> Result<Ebpf> {
+    raise_memlock_limit();
+    let cast = if settings.reads == reads::TYPED { kernel.and_then(|it| it.function(CAST)) } else { None };
+    let object = object::with_cast(object::OBJECT, cast)?;
+    // At 0 the verifier drops every diagnostic of the kernel side.
+    let log_level: u8 = if settings.log != 0 { aya_log::Level::Info as u8 } else { 0 };
+    EbpfLoader::new()
+        .override_global("CONFIG", settings, true)
+        .override_global("AYA_LOG_LEVEL", &log_level, true)
+        .verifier_log_level(aya::VerifierLogLevel::STATS)
+        .map_max_entries("CPUS", sizes.cpus)
+        .map_max_entries("STACKS", sizes.cpus)
+        .map_max_entries("COUNTERS", sizes.cpus * sizes.counters)
+        .map_max_entries("COUNTER_INDEX", sizes.cpus * sizes.counters)
+        .map_max_entries("PATHS", sizes.records)
+        .map_max_entries("PATH_OWNER", sizes.records)
+        .map_max_entries("MEMO", sizes.cpus * sizes.sets)
+        .map_max_entries("OWNERS", sizes.owners)
+        .load(&object)
+        .with_context(|| {
+            format!("creating the BPF maps ({} MiB of kernel memory on {} CPUs)", sizes.bytes() >> 20, sizes.cpus)
+        })
+}
+
+/// CPUs that may ever be online, from `/sys/devices/system/cpu/possible`.
+pub fn possible_cpus() -> u32 {
+    aya::util::nr_cpus().ok().and_then(|it| u32::try_from(it).ok()).unwrap_or(1)
+}
+
+/// The kernel function that makes single kernel words readable, 6.2 and later.
+const CAST: &str = "bpf_rdonly_cast";
+/// A structure that begins with an `unsigned long` on every architecture and kernel.
+const WORD_TYPE: &str = "pt_regs";
+
+/// Decides how paths are taken and fills the kernel side's configuration. Remembering is tried first where it is
+/// wanted: a self-test proves that return addresses are found.
+fn choose_paths(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Sizes) -> (PathsMode, config::Config) {
+    let mut settings = settings(config, kernel, text, sizes);
+    let mode = |way: &str, reason: String| PathsMode {
+        way: way.to_owned(),
+        one_in: u64::from(settings.one_in),
+        reason,
+    };
+    match config.paths {
+        Paths::Off => return (mode("off", String::new()), settings),
+        Paths::Unwound => return (mode("unwound", String::new()), settings),
+        Paths::Exact | Paths::Sample(_) => {}
+    }
+    let way = if settings.one_in > 1 { "sampled" } else { "remembered" };
+    let mut reasons = Vec::new();
+    for reads in [reads::TYPED, reads::COPIED] {
+        if reads == reads::TYPED && kernel.is_none_or(|it| it.function(CAST).is_none()) {
+            continue;
+        }
+        settings.reads = reads;
+        match selftest::run(&settings, kernel) {
+            Ok(()) => {
+                let mode = PathsMode { way: way.to_owned(), one_in: u64::from(settings.one_in), reason: reasons.join("; ") };
+                return (mode, settings);
+            }
+            Err(error) => reasons.push(format!("{error:#}")),
+        }
+    }
+    settings.paths = paths::UNWOUND;
+    let way = if settings.one_in > 1 { "sampled" } else { "unwound" };
+    (PathsMode { way: way.to_owned(), one_in: u64::from(settings.one_in), reason: reasons.join("; ") }, settings)
+}
+
+/// The kernel side's configuration for what was asked for on this kernel.
+fn settings(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Sizes) -> config::Config {
+    let mut settings = config::Config {
+        paths: match config.paths {
+            Paths::Exact | Paths::Sample(_) => paths::REMEMBERED,
+            Paths::Unwound => paths::UNWOUND,
+            Paths::Off => paths::OFF,
+        },
+        reads: reads::COPIED,
+        one_in: if let Paths::Sample(one_in) = config.paths { one_in.max(1) } else { 1 },
+        audit: config.audit,
+        by: match config.by {
+            None => by::OFF,
+            Some(By::Comm) => by::COMM,
+            Some(By::Pid) => by::PID,
+            Some(By::Cgroup) => by::CGROUP,
+        },
+        filters: 0,
+        min_order: u32::from(config.min_order),
+        gfp: config.gfp,
+        pid: 0,
+        user_stacks: 0,
+        refill_argument: u32::from(
+            kernel.is_none_or(|it| it.tracepoint_arguments("mm_page_alloc_zone_locked").is_none_or(|n| n >= 4)),
+        ),
+        stack_bytes: kernel.and_then(Kernel::stack_bytes).filter(|it| it.is_power_of_two()).unwrap_or(0x4000),
+        counters: sizes.counters,
+        sets: sizes.sets,
+        records: sizes.records,
+        log: u32::from(config.verbose),
+        word_type: kernel.and_then(|it| it.structure(WORD_TYPE)).unwrap_or(0),
+        comm: [0; 16],
+        cuts: [[0; 2]; CUTS],
+        entry: text.entry.map_or([0; 2], |(start, end)| [start, end]),
+    };
+    for (slot, (start, end)) in settings.cuts.iter_mut().zip(&text.cuts) {
+        *slot = [*start, *end];
+    }
+    if let Some(pid) = config.filter.pid {
+        settings.filters |= filters::PID;
+        settings.pid = pid;
+    }
+    if let Some(comm) = &config.filter.comm {
+        settings.filters |= filters::COMM;
+        for (to, from) in settings.comm[..15].iter_mut().zip(comm.bytes()) {
+            *to = from;
+        }
+    }
+    if config.filter.cgroup.is_some() {
+        settings.filters |= filters::CGROUP;
+    }
+    settings
+}
+
+/// Before 5.11 map memory counts against this limit; later it does not matter, so a refusal is no error.
+fn raise_memlock_limit() {
+    use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
+    let _ = setrlimit(Resource::RLIMIT_MEMLOCK, RLIM_INFINITY, RLIM_INFINITY);
+}
+
+fn set_cgroup(ebpf: &mut Ebpf, path: &std::path::Path) -> Result<()> {
+    let cgroup = File::open(path).with_context(|| format!("cgroup `{}`", path.display()))?;
+    let map = ebpf.map_mut("CGROUP").context("the BPF object has no map `CGROUP`; build the tracer anew")?;
+    let mut array = CgroupArray::try_from(map).context("map `CGROUP`")?;
+    array.set(0, cgroup, 0).with_context(|| format!("`{}` is no cgroup v2 directory", path.display()))
+}

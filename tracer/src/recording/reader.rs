@@ -1,0 +1,136 @@
+//! Reading a recording, believing nothing in it.
+//!
+//! Must not know: how it came to be damaged.
+
+use std::{path::Path, time::Duration};
+
+use anyhow::{Context, Result, bail};
+
+use super::{
+    bounds::Bounds,
+    end,
+    interval::{self, Interval},
+    keys::Names,
+    rows::words,
+    schema, source, start,
+};
+use crate::{
+    batch::Batch,
+    run::{End, Start},
+};
+
+/// A recording that was read and checked.
+pub struct Recording {
+    /// What the run began with.
+    pub start: Start,
+    /// What it ended with; `None` where the recording was cut short or is damaged before its end.
+    pub end: Option<End>,
+    /// What is missing, in words; `None` where the recording is whole.
+    pub incomplete: Option<String>,
+    source: source::Source,
+    names: Names,
+    /// Those that can be read.
+    intervals: Vec<Interval>,
+}
+
+impl Recording {
+    /// Opens `path` and checks all that is in it. What comes before the first damage can be read.
+    ///
+    /// # Errors
+    /// One line: there is no such file, it may not be read, it is no recording, it needs a newer tracer, or it is
+    /// damaged so near its beginning that nothing of it can be shown.
+    pub fn open(path: &Path) -> Result<Self> {
+        // Errors of SQLite may quote the file; one plain line is made of them here.
+        Self::checked(path).map_err(|error| anyhow::anyhow!(words(&error)))
+    }
+
+    fn checked(path: &Path) -> Result<Self> {
+        let source = source::open(path)?;
+        let db = &source.db;
+        let damaged = || match source.cut {
+            Some((there, whole)) => format!("`{}` is damaged: cut to {there} of {whole} bytes", path.display()),
+            None => format!("`{}` is damaged", path.display()),
+        };
+        schema::check(db).with_context(damaged)?;
+        let start = start::read(db).with_context(damaged)?;
+        let mut bounds = Bounds::new(&start.host).with_context(damaged)?;
+
+        let (names, names_damage) = Names::read(db);
+        let (mut intervals, intervals_end) = interval::list(db);
+        let listed = intervals.len();
+        let mut damage = names_damage.or(intervals_end.err());
+        for (index, interval) in intervals.iter().enumerate() {
+            let batch = interval::read(db, &names, interval);
+            if let Err(error) = batch.and_then(|batch| bounds.admit(&batch)) {
+                // A gap in the names shows first in an interval that needs them; it is the cause.
+                damage.get_or_insert(error);
+                intervals.truncate(index);
+                break;
+            }
+        }
+        let end = end::read(db).and_then(|end| {
+            let Some((end, written)) = end else { return Ok(None) };
+            bounds.admit_end(&end)?;
+            if written != listed as u64 {
+                bail!("{listed} intervals where {written} should be");
+            }
+            Ok(Some(end))
+        });
+        let (end, end_damage) = match end {
+            Ok(end) => (end, None),
+            Err(error) => (None, Some(error)),
+        };
+        let whole = end.as_ref().map(|end| end.duration);
+        let damage = damage.or(end_damage);
+        let readable = intervals.last().map_or(Duration::ZERO, |interval| interval.to);
+        let incomplete = match (&damage, &end) {
+            (None, Some(_)) => None,
+            (None, None) => {
+                Some(format!("cut short after {}: tracer was ended before it could finish", seconds(readable)))
+            }
+            (Some(error), _) => {
+                let lost = whole.map_or(String::new(), |whole| format!(" of {}", seconds(whole)));
+                let cut =
+                    source.cut.map_or(String::new(), |(there, whole)| format!("cut to {there} of {whole} bytes, "));
+                Some(format!(
+                    "damaged after {}{lost}, {} intervals: {cut}{}",
+                    seconds(readable),
+                    intervals.len(),
+                    words(error)
+                ))
+            }
+        };
+        // Figures of the whole run beside the counts of a part would be divided by one another.
+        let end = end.filter(|_| damage.is_none());
+        Ok(Self { start, end, incomplete, source, names, intervals })
+    }
+
+    /// The intervals, each as one batch, in the order in which they happened. They replay to the report that the run
+    /// itself gave.
+    pub fn batches(&self) -> Batches<'_> {
+        Batches { recording: self, intervals: self.intervals.iter() }
+    }
+}
+
+/// Reads one interval after the other.
+pub struct Batches<'a> {
+    recording: &'a Recording,
+    intervals: std::slice::Iter<'a, Interval>,
+}
+
+impl Iterator for Batches<'_> {
+    /// An error where the file is no longer what it was when it was checked.
+    type Item = Result<Batch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let interval = self.intervals.next()?;
+        let Recording { source, names, .. } = self.recording;
+        let batch = interval::read(&source.db, names, interval)
+            .map_err(|error| anyhow::anyhow!("interval {} can no longer be read: {}", interval.id, words(&error)));
+        Some(batch)
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}

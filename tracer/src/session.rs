@@ -1,0 +1,335 @@
+//! One run from attaching to the report: the only place that knows every layer.
+//!
+//! One task owns the model. It reads the maps at every interval, names what is new, applies it to the model and
+//! hands it to the recording; nothing else touches them.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::{Duration, Instant, SystemTime},
+};
+
+use anyhow::{Context as _, Result};
+use nix::sys::signal::Signal;
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    time::{Instant as Tick, MissedTickBehavior, interval_at, sleep_until},
+};
+
+use crate::{
+    batch::Batch,
+    collect::Collector,
+    config::Config,
+    model::Model,
+    probe::{Probe, Text, kernel::Kernel, log::KernelLog, preflight, sizes::Sizes},
+    recording::{Recording, Writer},
+    run::{BeforeAfter, Benchmark, End, Start, System},
+    symbols::Symbols,
+    system,
+    workload::{
+        self,
+        command::{Invocation, Outcome, Running},
+    },
+};
+
+/// Where a recording goes.
+#[derive(Clone, Debug)]
+pub struct RecordTo {
+    /// The file.
+    pub path: PathBuf,
+    /// Overwrite a recording that is there.
+    pub force: bool,
+    /// Whom it belongs to; `None` for the tracer's own user.
+    pub owner: Option<(u32, u32)>,
+}
+
+/// How a run ended.
+pub struct Finished {
+    /// All that is known of it.
+    pub model: Model,
+    /// The command's exit status; `None` without a command.
+    pub exit_code: Option<i32>,
+}
+
+/// Runs a command under tracing, until it has ended or a signal stops it.
+///
+/// # Errors
+/// What kept the tracer from attaching or recording, or (as a [`workload::command::StartError`]) the command from
+/// starting.
+pub async fn run(config: &Config, invocation: Invocation, record: Option<RecordTo>) -> Result<Finished> {
+    let argv: Vec<String> = invocation.argv.iter().map(|it| it.to_string_lossy().into_owned()).collect();
+    let command = invocation.prepare()?;
+    let mut signals = Signals::new()?;
+    let mut tracing = Tracing::start(config, &argv, record)?;
+    let mut running = command.start()?;
+    let outcome = tracing.follow(&mut running, &mut signals).await?;
+    let benchmark = workload::parse(&argv, &outcome.stdout, &outcome.stderr);
+    let exit_code = outcome.end.exit_code;
+    let model = tracing.finish(Some((outcome, benchmark)))?;
+    Ok(Finished { model, exit_code: Some(exit_code) })
+}
+
+/// Records until the time is over or a signal comes.
+///
+/// # Errors
+/// What kept the tracer from attaching or recording.
+pub async fn record(config: &Config, duration: Option<Duration>, record: RecordTo) -> Result<Finished> {
+    let mut signals = Signals::new()?;
+    let mut tracing = Tracing::start(config, &[], Some(record))?;
+    tracing.wait(duration, &mut signals).await?;
+    Ok(Finished { model: tracing.finish(None)?, exit_code: None })
+}
+
+/// The signals that end a run in good order.
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    hang_up: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self> {
+        let of = |kind| signal(kind).context("listening for signals");
+        Ok(Self {
+            interrupt: of(SignalKind::interrupt())?,
+            terminate: of(SignalKind::terminate())?,
+            hang_up: of(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.interrupt.recv() => Signal::SIGINT,
+            _ = self.terminate.recv() => Signal::SIGTERM,
+            _ = self.hang_up.recv() => Signal::SIGHUP,
+        }
+    }
+}
+
+/// Everything that lives while hooks are attached.
+struct Tracing {
+    probe: Probe,
+    log: Option<KernelLog>,
+    collector: Collector,
+    symbols: Option<Symbols>,
+    model: Model,
+    writer: Option<Writer>,
+    began: Instant,
+    interval: Duration,
+    compare: bool,
+    vmstat: Option<Reading>,
+    buddyinfo: Option<std::collections::BTreeMap<String, Vec<u64>>>,
+    warnings: Vec<String>,
+}
+
+/// `/proc/vmstat` beside the pages our hooks had seen at that moment.
+struct Reading {
+    vmstat: std::collections::BTreeMap<String, i64>,
+    seen_pages: u64,
+}
+
+impl Tracing {
+    fn start(config: &Config, argv: &[String], record: Option<RecordTo>) -> Result<Self> {
+        preflight::check()?;
+        let mut warnings = Vec::new();
+        let host = system::host();
+        let (gfp, reason) = system::gfp_table(&host.kernel);
+        warnings.extend(reason);
+        let kernel = Kernel::read().map_err(|error| warnings.push(format!("{error:#}"))).ok();
+        let symbols = Symbols::new().map_err(|error| warnings.push(format!("{error:#}"))).ok();
+        let text = symbols.as_ref().map(kernel_text).unwrap_or_default();
+        let sizes = Sizes::for_cpus(crate::probe::possible_cpus());
+        let mut probe = Probe::attach(config, kernel.as_ref(), &text, sizes)?;
+        let log = config.verbose.then(|| KernelLog::new(&mut probe)).transpose()?;
+        let start = Start {
+            host,
+            at_unix_ns: unix_ns(),
+            argv: argv.to_vec(),
+            signals: probe.signals.clone(),
+            paths: probe.paths.clone(),
+            by: config.by.map(|it| it.name().to_owned()),
+            filters: config.filters(&gfp.decode(u64::from(config.gfp))),
+            gfp,
+            migratetypes: kernel.as_ref().map(Kernel::migratetypes).unwrap_or_default(),
+        };
+        let writer = record
+            .map(|to| Writer::create(&to.path, &start, to.force, to.owner))
+            .transpose()?;
+        let collector = Collector::new(&probe, config)?;
+        // Against filters and without the exact totals, `/proc/vmstat` counts something else.
+        let compare = start.filters.is_empty() && start.signals.iter().any(|it| it.name == "page.alloc" && it.hook.is_some());
+        let mut tracing = Self {
+            probe,
+            log,
+            collector,
+            symbols,
+            model: Model::new(start),
+            writer,
+            began: Instant::now(),
+            interval: config.interval,
+            compare,
+            vmstat: None,
+            buddyinfo: system::buddyinfo().ok(),
+            warnings,
+        };
+        tracing.vmstat = tracing.reading();
+        Ok(tracing)
+    }
+
+    /// `/proc/vmstat` and, right after it, what was seen until now.
+    fn reading(&mut self) -> Option<Reading> {
+        let vmstat = system::vmstat().map_err(|error| self.warnings.push(format!("{error:#}"))).ok()?;
+        let seen_pages = self.collector.pages_allocated();
+        Some(Reading { vmstat, seen_pages })
+    }
+
+    /// Reads at every interval until the command has ended; a signal is passed on to it, a second one kills it.
+    async fn follow(&mut self, running: &mut Running, signals: &mut Signals) -> Result<Outcome> {
+        let mut ticks = interval_at(Tick::now() + self.interval, self.interval);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let mut stopped = false;
+        loop {
+            tokio::select! {
+                outcome = running.wait() => return outcome,
+                received = signals.next() => {
+                    running.stop(if stopped { Signal::SIGKILL } else { received });
+                    if !stopped {
+                        self.warnings.push(format!("stopped by {received} before the command had ended"));
+                    }
+                    stopped = true;
+                }
+                _ = ticks.tick() => self.read()?,
+            }
+        }
+    }
+
+    /// Reads at every interval until the time is over or a signal comes.
+    async fn wait(&mut self, duration: Option<Duration>, signals: &mut Signals) -> Result<()> {
+        let mut ticks = interval_at(Tick::now() + self.interval, self.interval);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let end = duration.map(|it| Tick::now() + it);
+        loop {
+            tokio::select! {
+                () = async { if let Some(end) = end { sleep_until(end).await } else { std::future::pending().await } } => return Ok(()),
+                _ = signals.next() => return Ok(()),
+                _ = ticks.tick() => self.read()?,
+            }
+        }
+    }
+
+    /// One read of the maps, on its way to the model and the recording.
+    fn read(&mut self) -> Result<()> {
+        let batch = self.collector.read(&self.probe, self.began.elapsed());
+        self.take(batch)
+    }
+
+    fn take(&mut self, mut batch: Batch) -> Result<()> {
+        if let Some(log) = &mut self.log {
+            log.flush();
+        }
+        if let Some(symbols) = &mut self.symbols {
+            for path in &mut batch.paths {
+                path.frames = symbols.name(&path.addresses);
+            }
+        }
+        self.model.apply(&batch);
+        if let Some(writer) = &mut self.writer {
+            writer.append(&batch)?;
+        }
+        Ok(())
+    }
+
+    /// Detaches, reads a last time, and closes the recording.
+    fn finish(mut self, command: Option<(Outcome, Benchmark)>) -> Result<Model> {
+        let buddyinfo = system::buddyinfo().ok();
+        let last = self.reading();
+        let duration = self.began.elapsed();
+        // The programs' own figures are gone once they are detached, the maps are not.
+        let programs = Collector::programs(&self.probe);
+        self.probe.detach();
+        let mut batch = self.collector.read(&self.probe, duration);
+        batch.programs = programs;
+        self.take(batch)?;
+        let mut system = System::default();
+        if let (Some(before), Some(after)) = (&self.vmstat, &last) {
+            system.vmstat_delta = system::vmstat_delta(&before.vmstat, &after.vmstat);
+            let counted = system::pages_allocated(&after.vmstat) - system::pages_allocated(&before.vmstat);
+            let seen = after.seen_pages - before.seen_pages;
+            system.unseen_pages = self.compare.then(|| counted - seen.cast_signed());
+        }
+        if let (Some(before), Some(after)) = (self.buddyinfo.take(), buddyinfo) {
+            system.buddyinfo = Some(BeforeAfter { before, after });
+        }
+        let mut end = End { duration, system, warnings: self.warnings, ..End::default() };
+        if let Some((outcome, benchmark)) = command {
+            end.warnings.extend(outcome.warnings);
+            end.command = Some(outcome.end);
+            end.benchmark = Some(benchmark);
+        }
+        if let Some(writer) = self.writer.take() {
+            writer.finish(&end)?;
+        }
+        self.model.finish(end);
+        Ok(self.model)
+    }
+}
+
+/// The run that a recording holds, as far as it can be read.
+///
+/// # Errors
+/// When it is no recording, or can no longer be read.
+pub fn replay(path: &Path) -> Result<Model> {
+    let recording = Recording::open(path)?;
+    let mut model = Model::new(recording.start.clone());
+    for batch in recording.batches() {
+        model.apply(&batch?);
+    }
+    if let Some(end) = recording.end.clone() {
+        model.finish(end);
+    }
+    if let Some(what) = recording.incomplete.clone() {
+        model.lacks(what);
+    }
+    Ok(model)
+}
+
+/// Where paths are cut and where they may end, from the kernel's symbols.
+pub fn kernel_text(symbols: &Symbols) -> Text {
+    let cuts = [
+        symbols.range("__irqentry_text_start", "__irqentry_text_end"),
+        symbols.range("__softirqentry_text_start", "__softirqentry_text_end"),
+        // The body of softirq processing since 6.9, outside of the section made for it.
+        symbols.extent_of("handle_softirqs"),
+    ];
+    Text {
+        cuts: cuts.into_iter().flatten().collect(),
+        entry: symbols.range("__entry_text_start", "__entry_text_end"),
+    }
+}
+
+fn unix_ns() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// The command to run: as the user behind sudo unless asked otherwise.
+///
+/// # Errors
+/// When that user cannot be found.
+pub fn invocation(argv: Vec<OsString>, as_root: bool, echo: workload::command::Echo) -> Result<Invocation> {
+    let user = if as_root { None } else { sudo_user()? };
+    Ok(Invocation { argv, user, echo })
+}
+
+/// Where a recording goes and whom it belongs to.
+///
+/// # Errors
+/// When the user behind sudo cannot be found.
+pub fn record_to(path: &Path, force: bool) -> Result<RecordTo> {
+    let owner = sudo_user()?.map(|user| (user.uid.as_raw(), user.gid.as_raw()));
+    Ok(RecordTo { path: path.to_owned(), force, owner })
+}
+
+fn sudo_user() -> Result<Option<workload::command::User>> {
+    workload::command::User::behind_sudo(|name| std::env::var(name).ok())
+}
