@@ -5,7 +5,6 @@
 use std::{
     env,
     ffi::OsStr,
-    fmt::Write as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -13,7 +12,7 @@ use std::{
 use anyhow::{Context as _, bail};
 
 /// Lines of a failed program's output that its error repeats.
-const LINES_SHOWN: usize = 12;
+const LINES_SHOWN: usize = 4;
 
 /// `cargo`, free of what the `cargo run` around this program has put into the environment: build scripts would see
 /// a changed environment and run again.
@@ -67,22 +66,24 @@ fn belongs_to_cargo(folder: &Path) -> bool {
 /// It could not be started, or ended with another status than 0: with the command line and its last lines.
 pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     let shown = shown(command);
+    // A backtrace of cargo or rustup tells a user nothing.
+    command.env_remove("RUST_BACKTRACE");
     let out = command.output().with_context(|| format!("`{shown}` cannot be started"))?;
     if out.status.success() {
         return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
     }
     let said = if out.stderr.trim_ascii().is_empty() { &out.stdout } else { &out.stderr };
-    bail!("`{shown}` ended with {}{}", out.status, last_lines(&String::from_utf8_lossy(said)))
+    let first = format!("`{shown}` ended with {}", out.status);
+    let said = String::from_utf8_lossy(said);
+    bail!(std::iter::once(first.as_str()).chain(telling(&said)).collect::<Vec<_>>().join("\n    "))
 }
 
-/// The last lines of a text, indented to stand below the error they belong to.
-fn last_lines(text: &str) -> String {
-    let lines: Vec<_> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
-    let mut block = String::new();
-    for line in &lines[lines.len().saturating_sub(LINES_SHOWN)..] {
-        let _infallible = write!(block, "\n    {line}");
-    }
-    block
+/// The lines that tell what went wrong: from the first that calls itself an error on, else the last ones.
+fn telling(said: &str) -> impl Iterator<Item = &str> {
+    let lines: Vec<_> = said.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let error = lines.iter().position(|line| ["error", "E: ", "fatal"].iter().any(|start| line.starts_with(start)));
+    let first = error.unwrap_or(lines.len().saturating_sub(LINES_SHOWN));
+    lines.into_iter().skip(first).take(LINES_SHOWN)
 }
 
 /// The command line as one would type it, with the variables that were set for it in front.
@@ -131,6 +132,14 @@ mod tests {
     fn a_program_that_is_not_there_is_named() {
         let error = output(&mut Command::new("/nonexistent/program")).unwrap_err().to_string();
         assert_eq!(error, "`/nonexistent/program` cannot be started");
+    }
+
+    #[test]
+    fn the_first_error_is_told_and_what_follows_it_else_the_last_lines() {
+        let told = |said| telling(said).collect::<Vec<_>>();
+        assert_eq!(told("warning: 1\nerror: a\n\nCaused by:\n  b\nc\nd"), ["error: a", "Caused by:", "  b", "c"]);
+        assert_eq!(told("1\n2\n3\n4\n5"), ["2", "3", "4", "5"]);
+        assert_eq!(told(""), Vec::<&str>::new());
     }
 
     #[test]

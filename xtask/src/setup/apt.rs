@@ -6,7 +6,6 @@ use std::{
     ffi::OsStr,
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use anyhow::{Context as _, bail};
@@ -21,43 +20,36 @@ const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Our own source for the section non-free.
 const NON_FREE: &str = "/etc/apt/sources.list.d/tracer-nonfree.sources";
 
-/// Options of every call: give up soon without a network, wait for another apt.
-const OPTIONS: [&str; 6] = [
-    "-oAcquire::Retries=1",
-    "-oAcquire::http::Timeout=20",
-    "-oAcquire::https::Timeout=20",
-    "-oAcquire::Languages=none",
-    "-oDPkg::Lock::Timeout=120",
-    // Without a network `update` warns and ends with 0 otherwise.
-    "-oAPT::Update::Error-Mode=any",
-];
+/// Give up soon without a network, and say so: `update` warns and ends with 0 otherwise.
+const NETWORK: [&str; 3] = ["Acquire::Retries=1", "Acquire::http::Timeout=20", "APT::Update::Error-Mode=any"];
 
 /// Whether this machine has apt at all.
 pub(super) fn is_there() -> bool {
     command::find("apt-get").is_some()
 }
 
-fn apt<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>) -> Command {
-    let mut apt = command::clean(program, OPTIONS);
-    apt.args(args).env("DEBIAN_FRONTEND", "noninteractive").env("LC_ALL", "C");
-    apt
+/// Runs one of apt's programs as this machine has set it up.
+fn apt<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>) -> anyhow::Result<String> {
+    let mut apt = command::clean(program, NETWORK.map(|option| format!("-o{option}")));
+    command::output(apt.args(args).env("DEBIAN_FRONTEND", "noninteractive").env("LC_ALL", "C"))
 }
 
 /// Reads the package lists anew.
 pub(super) fn update() -> anyhow::Result<()> {
-    command::output(&mut apt("apt-get", ["update"])).map(drop)
+    apt("apt-get", ["update"]).map(drop)
 }
 
 /// Installs packages, after finishing what an interrupted installation left half done.
 pub(super) fn install(packages: &[&str]) -> anyhow::Result<()> {
     command::output(command::clean("dpkg", ["--configure", "-a"]).env("DEBIAN_FRONTEND", "noninteractive"))?;
-    let arguments = ["install", "--yes", "--no-install-recommends", "--no-remove"];
-    command::output(&mut apt("apt-get", arguments.iter().chain(packages))).map(drop)
+    // Another apt may be at work.
+    let arguments = ["-oDPkg::Lock::Timeout=120", "install", "--yes", "--no-install-recommends", "--no-remove"];
+    apt("apt-get", arguments.iter().chain(packages)).map(drop)
 }
 
 /// Whether apt knows a version of this package that it could install.
 pub(super) fn has_candidate(package: &str) -> bool {
-    command::output(&mut apt("apt-cache", ["policy", package])).is_ok_and(|policy| candidate(&policy))
+    apt("apt-cache", ["policy", package]).is_ok_and(|policy| candidate(&policy))
 }
 
 /// Reads `apt-cache policy`: nothing at all for an unknown package, `(none)` for one without a version.
@@ -124,10 +116,11 @@ pub(super) fn download(package: &str, version: &str, folder: &Path) -> anyhow::R
                 Some(found) => return private.fetch(package, found),
                 None => refused.push(format!("{suite} has {}", versions.join(", "))),
             },
-            Err(error) => refused.push(format!("{suite}: {error:#}")),
+            // Its first line names the command, its second says why, the others say it again.
+            Err(error) => refused.push(format!("{suite}: {error:#}").lines().take(2).collect::<Vec<_>>().join("\n")),
         }
     }
-    bail!("no `{package}` {version}* at `{mirror}`: {}", refused.join("; "))
+    bail!("no `{package}` {version}* at `{mirror}`\n    {}", refused.join("\n    "))
 }
 
 /// An apt of our own.
@@ -136,36 +129,49 @@ struct Private {
 }
 
 impl Private {
-    fn apt(&self, program: &str, args: &[&str]) -> Command {
+    fn apt(&self, program: &str, args: &[&str]) -> anyhow::Result<String> {
+        let mut apt = command::clean(program, args);
+        command::output(apt.current_dir(&self.folder).env("APT_CONFIG", self.settings()).env("LC_ALL", "C"))
+    }
+
+    fn settings(&self) -> PathBuf {
+        self.folder.join("apt.conf")
+    }
+
+    /// Settings, the one source, and the folders that apt wants.
+    fn prepare(&self, mirror: &str, suite: &str) -> anyhow::Result<()> {
         let folder = self.folder.display();
-        let mut apt = apt(program, args);
-        apt.current_dir(&self.folder).args([
-            format!("-oDir::Etc::SourceList={folder}/sources.list"),
-            "-oDir::Etc::SourceParts=/dev/null".to_owned(),
-            format!("-oDir::State::Lists={folder}/lists"),
-            format!("-oDir::Cache={folder}/cache"),
+        let ours = [
+            format!("Dir::Etc::SourceList={folder}/sources.list"),
+            "Dir::Etc::SourceParts=/dev/null".to_owned(),
+            format!("Dir::State::Lists={folder}/lists"),
+            format!("Dir::Cache={folder}/cache"),
+            "Acquire::Languages=none".to_owned(),
             // As root apt would drop to a user that cannot write here.
-            "-oAPT::Sandbox::User=".to_owned(),
-        ]);
-        apt
+            "APT::Sandbox::User=".to_owned(),
+        ];
+        let settings = ours.into_iter().chain(NETWORK.map(str::to_owned)).map(|setting| {
+            let (name, value) = setting.split_once('=').unwrap_or((&setting, ""));
+            format!("{name} \"{value}\";\n")
+        });
+        let signed = if Path::new(KEYRING).exists() { format!("[signed-by={KEYRING}] ") } else { String::new() };
+        let source = format!("deb {signed}{mirror} {suite} main\n");
+        fs::create_dir_all(self.folder.join("lists/partial"))
+            .and_then(|()| fs::create_dir_all(self.folder.join("cache/archives/partial")))
+            .and_then(|()| fs::write(self.settings(), settings.collect::<String>()))
+            .and_then(|()| fs::write(self.folder.join("sources.list"), source))
+            .with_context(|| format!("prepare `{folder}` for apt"))
     }
 
     /// The versions that a suite has, newest first.
     fn versions(&self, package: &str, mirror: &str, suite: &str) -> anyhow::Result<Vec<String>> {
-        for folder in ["lists/partial", "cache/archives/partial"] {
-            let folder = self.folder.join(folder);
-            fs::create_dir_all(&folder).with_context(|| format!("`{}`", folder.display()))?;
-        }
-        let signed = if Path::new(KEYRING).exists() { format!("[signed-by={KEYRING}] ") } else { String::new() };
-        let list = self.folder.join("sources.list");
-        fs::write(&list, format!("deb {signed}{mirror} {suite} main\n"))
-            .with_context(|| format!("`{}`", list.display()))?;
-        command::output(&mut self.apt("apt-get", &["update"]))?;
-        Ok(versions(&command::output(&mut self.apt("apt-cache", &["madison", package]))?))
+        self.prepare(mirror, suite)?;
+        self.apt("apt-get", &["update"])?;
+        Ok(versions(&self.apt("apt-cache", &["madison", package])?))
     }
 
     fn fetch(&self, package: &str, version: &str) -> anyhow::Result<PathBuf> {
-        command::output(&mut self.apt("apt-get", &["download", &format!("{package}={version}")]))?;
+        self.apt("apt-get", &["download", &format!("{package}={version}")])?;
         let entries = fs::read_dir(&self.folder).with_context(|| format!("`{}`", self.folder.display()))?;
         let start = format!("{package}_{}", version.replace(':', "%3a"));
         let mut files = entries.flatten().map(|entry| entry.path());

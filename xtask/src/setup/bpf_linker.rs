@@ -28,8 +28,11 @@ fn find_or_build(nightly: &Nightly, work: &Path) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Present);
     }
     let prefix = llvm_prefix(nightly, work)?;
-    let _progress = console::progress(&format!("building bpf-linker {VERSION}, about a minute"));
+    let _progress = console::progress(&format!("building bpf-linker {VERSION}, one to three minutes"));
     command::output(&mut build(nightly, &prefix, work))?;
+    // Only an interrupted build is of use to the next run. What is left of a finished one shares its file with the
+    // program installed, and with whatever may happen to that.
+    let _left = fs::remove_dir_all(build_folder(work));
     let linker = command::find("bpf-linker").with_context(|| {
         format!("cargo has installed it where `PATH` does not reach; add `{}` to it", cargo_bin().display())
     })?;
@@ -83,7 +86,7 @@ fn llvm_library(folder: &Path) -> anyhow::Result<PathBuf> {
 fn build(nightly: &Nightly, prefix: &Path, work: &Path) -> std::process::Command {
     let features = format!("llvm-{}", nightly.llvm_major);
     let mut build = command::cargo(["install", "bpf-linker", "--version", VERSION, "--locked", "--force"]);
-    build.args(["--no-default-features", "--features", &features, "--target-dir"]).arg(work.join("bpf-linker"));
+    build.args(["--no-default-features", "--features", &features, "--target-dir"]).arg(build_folder(work));
     build.env("LLVM_PREFIX", prefix);
     // The encoded form, as the path may hold a space.
     build.env_remove("RUSTFLAGS");
@@ -92,8 +95,12 @@ fn build(nightly: &Nightly, prefix: &Path, work: &Path) -> std::process::Command
     build
 }
 
+fn build_folder(work: &Path) -> PathBuf {
+    work.join("bpf-linker")
+}
+
 /// Where `cargo install` puts programs.
-pub(super) fn cargo_bin() -> PathBuf {
+fn cargo_bin() -> PathBuf {
     let home = || env::var_os("HOME").map(|home| Path::new(&home).join(".cargo"));
     let root = ["CARGO_INSTALL_ROOT", "CARGO_HOME"].iter().find_map(env::var_os).map(PathBuf::from);
     root.or_else(home).unwrap_or_default().join("bin")

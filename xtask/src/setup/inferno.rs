@@ -1,6 +1,6 @@
 //! `inferno-flamegraph`: tests feed it what the tracer exports.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use super::{Outcome, Piece};
 use crate::{command, console};
@@ -14,9 +14,15 @@ pub(super) fn ensure(work: &Path) -> Piece {
     } else {
         let _progress = console::progress("building inferno, about a minute");
         // Unoptimised and on one thread: quicker to build, and quick enough for what tests give it.
-        let features = ["--debug", "--no-default-features", "--features", "cli", "--target-dir"];
+        let features =
+            ["--bin", "inferno-flamegraph", "--debug", "--no-default-features", "--features", "cli", "--target-dir"];
         let mut install = command::cargo(["install", "inferno", "--version", VERSION, "--locked"]);
-        command::output(install.args(features).arg(work.join("inferno"))).map(|_said| Outcome::Installed)
+        let build = work.join("inferno");
+        let installed = command::output(install.args(features).arg(&build)).map(|_said| Outcome::Installed);
+        if installed.is_ok() {
+            let _left = fs::remove_dir_all(build);
+        }
+        installed
     };
     Piece::optional("inferno-flamegraph", "tests that it takes the folded stacks we export", outcome)
 }

@@ -4,11 +4,14 @@
 //! `TRACER_RUST_SRC` names. They end at `library` below the sysroot, which is rustup's folder or a symbolic link of
 //! ours. Must not know how apt fetches a package.
 
+mod rustup;
+
 use std::{
     convert::Infallible,
     env, fs,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
+    process::Stdio,
     str::FromStr,
 };
 
@@ -103,30 +106,35 @@ impl Place<'_> {
         self.rustlib().join("src/rust/library")
     }
 
-    fn owned_by_rustup(&self) -> bool {
-        let components = fs::read_to_string(self.rustlib().join("components")).unwrap_or_default();
-        components.lines().any(|component| component == "rust-src")
-    }
-
     fn ask_rustup(&self) -> anyhow::Result<()> {
         // rustup refuses to install over a file it has not put there, and believes its list of components even when
         // the files are gone.
         if self.library().is_symlink() {
-            fs::remove_file(self.library()).with_context(|| format!("`{}`", self.library().display()))?;
+            remove(&self.library())?;
         }
-        if self.owned_by_rustup() && !is_library(&self.library()) {
-            rustup("remove")?;
+        if rustup::has(&self.rustlib()) && !is_library(&self.library()) {
+            rustup::remove(&self.nightly.sysroot)?;
         }
-        rustup("add")?;
+        rustup::add()?;
         check(&self.library())
     }
 
     fn take_package(&self) -> anyhow::Result<()> {
         let package = apt::download("rust-src", &format!("1.{}.", self.nightly.minor), &self.work.join("apt"))?;
-        let unpacked = self.work.join("rust-src.tmp");
-        remove(&unpacked)?;
-        command::output(command::clean("dpkg-deb", ["-x"]).arg(&package).arg(&unpacked))?;
-        self.keep(&unpacked)?;
+        self.unpack(|folder| {
+            // The package holds all of Rust's sources, ten times the library.
+            let mut open = command::clean("dpkg-deb", ["--fsys-tarfile"]);
+            let mut open = open.arg(&package).stdout(Stdio::piped()).spawn().context("`dpkg-deb`")?;
+            let mut tar = command::clean("tar", ["-x", "-C"]);
+            tar.arg(folder).args(["--wildcards", "--no-wildcards-match-slash", "./usr/src/*/library"]);
+            let unpacked = command::output(tar.stdin(open.stdout.take().map_or(Stdio::null(), Into::into)));
+            let opened = open.wait().with_context(|| format!("`dpkg-deb --fsys-tarfile {}`", package.display()))?;
+            unpacked?;
+            if !opened.success() {
+                bail!("`dpkg-deb --fsys-tarfile {}` ended with {opened}", package.display());
+            }
+            Ok(())
+        })?;
         remove(&package)
     }
 
@@ -135,33 +143,31 @@ impl Place<'_> {
         if path.is_dir() {
             return self.link(&library_in(&path)?);
         }
-        let unpacked = self.work.join("rust-src.tmp");
-        remove(&unpacked)?;
-        fs::create_dir_all(&unpacked).with_context(|| format!("`{}`", unpacked.display()))?;
-        command::output(command::clean("tar", ["-x", "-f"]).arg(&path).arg("-C").arg(&unpacked))?;
-        self.keep(&unpacked)
+        self.unpack(|folder| {
+            command::output(command::clean("tar", ["-x", "-f"]).arg(&path).arg("-C").arg(folder)).map(drop)
+        })
     }
 
-    /// Moves an unpacked library beside the sysroot's other sources, where `cargo clean` does not reach, and links
-    /// to it. Copied under a temporary name first: the work folder may be on another file system.
-    fn keep(&self, unpacked: &Path) -> anyhow::Result<()> {
+    /// Unpacks a library beside the sysroot's other sources, where `cargo clean` does not reach, under a temporary
+    /// name; then puts it in place and links to it.
+    fn unpack(&self, into: impl Fn(&Path) -> anyhow::Result<()>) -> anyhow::Result<()> {
         let kept = self.rustlib().join(format!("src/library-1.{}", self.nightly.minor));
-        let copy = kept.with_extension("tmp");
-        remove(&copy)?;
-        fs::create_dir_all(self.rustlib().join("src")).with_context(|| format!("`{}`", kept.display()))?;
-        command::output(command::clean("cp", ["-a"]).arg(library_in(unpacked)?).arg(&copy))?;
-        check(&copy)?;
-        remove(&kept)?;
-        fs::rename(&copy, &kept).with_context(|| format!("`{}`", kept.display()))?;
-        remove(unpacked)?;
-        self.link(&kept)
+        let unpacked = self.rustlib().join("src/library.tmp");
+        remove(&unpacked)?;
+        fs::create_dir_all(&unpacked).with_context(|| format!("`{}`", unpacked.display()))?;
+        let placed = into(&unpacked).and_then(|()| library_in(&unpacked)).and_then(|library| {
+            remove(&kept)?;
+            fs::rename(library, &kept).with_context(|| format!("`{}`", kept.display()))
+        });
+        remove(&unpacked)?;
+        placed.and_then(|()| self.link(&kept))
     }
 
     /// Makes `library` a link to this folder, in one step where it is a link or absent.
     fn link(&self, target: &Path) -> anyhow::Result<()> {
         check(target)?;
-        if self.owned_by_rustup() {
-            rustup("remove")?;
+        if rustup::has(&self.rustlib()) {
+            rustup::remove(&self.nightly.sysroot)?;
         }
         let library = self.library();
         if library.is_dir() && !library.is_symlink() {
@@ -175,12 +181,6 @@ impl Place<'_> {
             .and_then(|()| fs::rename(&link, &library))
             .with_context(|| format!("link `{}` to `{}`", library.display(), target.display()))
     }
-}
-
-fn rustup(verb: &str) -> anyhow::Result<()> {
-    let _progress = console::progress(&format!("rustup component {verb} rust-src"));
-    let arguments = ["component", verb, "rust-src", "--toolchain", "nightly"];
-    command::output(&mut command::clean("rustup", arguments)).map(drop)
 }
 
 fn check(library: &Path) -> anyhow::Result<()> {
@@ -271,7 +271,7 @@ mod tests {
             command::clean("tar", ["-c", "-f"]).arg(&archive).arg("-C").arg(folder.path().join("in")).arg("library"),
         )
         .unwrap();
-        let half = nightly.sysroot.join("lib/rustlib/src/library-1.tmp");
+        let half = nightly.sysroot.join("lib/rustlib/src/library.tmp");
         fs::create_dir_all(half.join("core")).unwrap();
 
         place.take_path(&archive).unwrap();
@@ -279,7 +279,6 @@ mod tests {
         assert!(is_library(&place.library()));
         assert!(place.library().is_symlink());
         assert!(!half.exists());
-        assert!(!place.work.join("rust-src.tmp").exists());
     }
 
     #[test]
