@@ -35,6 +35,7 @@ pub struct Collector {
     counters_per_cpu: usize,
     by: Option<By>,
     measured: decode::Measured,
+    lookups: bool,
     audit: bool,
 }
 
@@ -55,6 +56,7 @@ impl Collector {
             counters_per_cpu: probe.sizes.counters as usize,
             by: config.by,
             measured: decode::Measured::of(&probe.signals),
+            lookups: probe.paths.way != "off",
             audit: config.audit > 0 && matches!(probe.paths.way.as_str(), "remembered" | "sampled"),
         })
     }
@@ -96,6 +98,7 @@ impl Collector {
         batch.counts.sort_unstable_by_key(|count| count.key);
         batch.totals = decode::totals(&states, self.measured);
         batch.losses = decode::losses(&states);
+        batch.lookups = self.lookups.then(|| decode::lookups(&states));
         batch.audit = self.audit.then(|| decode::audit(&states));
         batch
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tracer_common::{cpu::CpuState, loss::Cause, page::ORDERS};
 
 use crate::{
-    batch::{Audit, Loss, OrderTotals},
+    batch::{Audit, Lookups, Loss, OrderTotals},
     signal::{Signal, Status},
 };
 
@@ -68,6 +68,18 @@ pub(super) fn losses(states: &[CpuState]) -> BTreeMap<String, Loss> {
         }
     }
     losses
+}
+
+/// How paths were found.
+pub(super) fn lookups(states: &[CpuState]) -> Lookups {
+    let mut lookups = Lookups::default();
+    for state in states {
+        lookups.hits += state.paths.hits;
+        lookups.unwound += state.paths.unwound;
+        lookups.evicted += state.paths.evicted;
+        lookups.unremembered += state.paths.unremembered;
+    }
+    lookups
 }
 
 /// What the audit found.
