@@ -106,6 +106,7 @@ fn export(export: &cli::Export) -> Result<ExitCode> {
     let filter = model::Filter {
         orders: export.order.iter().copied().collect(),
         route: export.route.map(|route| route.to_string()),
+        ..model::Filter::default()
     };
     let snapshot = model.snapshot_of(&filter);
     let mut bytes = Vec::new();
@@ -200,7 +201,11 @@ fn config(attach: &Attach) -> Result<Config> {
 }
 
 fn shown(show: &Show) -> model::Filter {
-    model::Filter { orders: show.order.iter().copied().collect(), route: show.route.map(|it| it.to_string()) }
+    model::Filter {
+        orders: show.order.iter().copied().collect(),
+        route: show.route.map(|it| it.to_string()),
+        ..model::Filter::default()
+    }
 }
 
 fn print_report(snapshot: &Snapshot, as_json: bool, show: &Show) -> Result<()> {

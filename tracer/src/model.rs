@@ -16,6 +16,7 @@ mod summary;
 use std::{collections::BTreeMap, time::Duration};
 
 pub use filter::Filter;
+pub use path::id as path_id;
 use tracer_common::page::ORDERS;
 
 use crate::{

@@ -6,7 +6,7 @@
 pub mod folded;
 pub mod json;
 pub mod text;
-mod untrusted;
+pub(crate) mod untrusted;
 
 use std::{collections::BTreeMap, str::FromStr};
 
@@ -50,12 +50,12 @@ impl Weight {
     }
 
     /// Of events by order, likewise.
-    fn of_all(self, by_order: &BTreeMap<u8, u64>, page_size: u64) -> u64 {
+    pub fn of_all(self, by_order: &BTreeMap<u8, u64>, page_size: u64) -> u64 {
         sum(by_order.iter().map(|(&order, &events)| self.of(order, events, page_size)))
     }
 
     /// The word for it.
-    fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Events => "allocations",
             Self::Pages => "pages",

@@ -150,7 +150,7 @@ fn folded_weights_sum_to_the_reports_own_figures() {
 
 #[test]
 fn a_filtered_report_closes_and_says_that_it_is_filtered() {
-    let filter = Filter { orders: [3].into(), route: Some("page_fragment".into()) };
+    let filter = Filter { orders: [3].into(), route: Some("page_fragment".into()), ..Filter::default() };
     let snapshot = runs::lossy().snapshot_of(&filter);
     assert!(text_of(&snapshot, plain(80)).contains("--min-order 1, --order 3, --route page_fragment"));
     let pages = snapshot.pages.expect("pages were measured");

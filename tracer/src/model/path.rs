@@ -94,7 +94,7 @@ fn show(frame: &Frame) -> String {
 
 /// FNV-1a, 64 bits, over the frames as shown, innermost first, each ended by a zero byte. Part of the report's
 /// contract: it must never change, or runs of different versions could not be compared.
-pub(super) fn id(frames: &[String]) -> String {
+pub fn id(frames: &[String]) -> String {
     const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     let hash = frames

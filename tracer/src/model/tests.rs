@@ -1,5 +1,6 @@
 //! How counts close, whatever was lost, sampled, off or read at another moment.
 
+mod filters;
 mod random;
 mod rows;
 mod ways;

@@ -32,7 +32,7 @@ pub fn write(pages: &Pages, page_size: u64, options: Options, out: &mut dyn io::
 }
 
 /// Stacks with their weights, none of them 0. Paths that differ only in what a folded line cannot hold are one.
-fn stacks(pages: &Pages, page_size: u64, options: Options) -> BTreeMap<String, u64> {
+pub fn stacks(pages: &Pages, page_size: u64, options: Options) -> BTreeMap<String, u64> {
     let mut stacks = BTreeMap::new();
     let mut add = |order: u8, frames: &str, events: u64| {
         let weight = options.weight.of(order, events, page_size);

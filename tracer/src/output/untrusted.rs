@@ -8,7 +8,7 @@ const REPLACEMENT: char = '?';
 
 /// One line of text for a terminal: control, line-separating and direction-changing characters are replaced, and so
 /// is all but ASCII when `ascii` is asked for.
-pub(super) fn line(text: &str, ascii: bool) -> String {
+pub(crate) fn line(text: &str, ascii: bool) -> String {
     text.chars().map(|c| if unfit(c) || (ascii && !c.is_ascii()) { REPLACEMENT } else { c }).collect()
 }
 
@@ -36,7 +36,7 @@ pub(super) fn frame(text: &str) -> String {
 
 /// Control characters (C0, DEL, C1), line and paragraph separators, and the format characters that have no width or
 /// turn the direction of writing (Unicode's `Bidi_Control`, zero-width ones and the byte order mark).
-pub(super) fn unfit(c: char) -> bool {
+pub(crate) fn unfit(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

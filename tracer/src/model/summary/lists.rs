@@ -20,8 +20,8 @@ pub(super) struct Lists {
 
 /// The lists' figures by order. A signal that is attached and saw nothing of an order saw 0 of it.
 pub(super) fn by_order(model: &Model, filter: &Filter) -> BTreeMap<u8, Lists> {
-    // A route comes from a path, which refills, drains and frees do not have here.
-    if filter.route.is_some() {
+    // All else comes from a path or an allocation's flags, which refills, drains and frees do not have here.
+    if !filter.asks_orders_only() {
         return BTreeMap::new();
     }
     let zone_lock = model.attached("page.zone_lock").then_some(0);

@@ -2,7 +2,10 @@
 //!
 //! Must not know: how the cells were filled.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use tracer_common::page::ORDERS;
 
@@ -79,12 +82,17 @@ impl Sums {
             by_path: BTreeMap::new(),
             lists: lists::by_order(model, filter),
         };
+        let owners: BTreeSet<u64> =
+            model.owners.iter().filter(|(_, name)| Some(*name) == filter.owner.as_ref()).map(|(&key, _)| key).collect();
+        // A path stands in many cells, and looking through its frames is the dear part.
+        let mut takes_path: BTreeMap<Place, bool> = BTreeMap::new();
         for (cell, &events) in cells {
-            let route = match cell.place {
-                Place::Path(index) => Some(model.paths.at(index).route.as_str()),
-                Place::NotTaken | Place::Lost => None,
-            };
-            if !filter.takes_order(cell.order) || !filter.takes_route(route) {
+            let takes_kind = filter.takes_gfp(cell.kind.map(|kind| kind.gfp))
+                && (filter.owner.is_none() || cell.kind.is_some_and(|kind| owners.contains(&kind.owner)));
+            if !filter.takes_order(cell.order) || !takes_kind {
+                continue;
+            }
+            if !*takes_path.entry(cell.place).or_insert_with(|| takes_place(model, cell.place, filter)) {
                 continue;
             }
             if cell.failed {
@@ -341,6 +349,17 @@ impl Sums {
             truncated,
         }
     }
+}
+
+/// Whether a filter lets a path through, by all that it asks of paths.
+fn takes_place(model: &Model, place: Place, filter: &Filter) -> bool {
+    let path = match place {
+        Place::Path(index) => Some(model.paths.at(index)),
+        Place::NotTaken | Place::Lost => None,
+    };
+    filter.takes_route(path.map(|path| path.route.as_str()))
+        && filter.takes_context(path.map(|path| path.context.as_str()))
+        && filter.takes_frames(path.map(|path| path.frames.as_slice()))
 }
 
 /// Pages of so many events; far from overflow for every count that a kernel can reach, and saturating beyond.
