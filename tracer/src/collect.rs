@@ -6,7 +6,11 @@
 mod decode;
 pub mod mapped;
 
-use std::{collections::{HashMap, HashSet}, mem::offset_of, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    mem::offset_of,
+    time::Duration,
+};
 
 use anyhow::Result;
 use tracer_common::{
@@ -157,7 +161,6 @@ impl Collector {
         record.hash
     }
 }
-
 
 /// The name behind an owner's key, without control characters; the key itself where there is none.
 fn owner_name(key: u64, by: Option<By>, probe: &Probe) -> String {
