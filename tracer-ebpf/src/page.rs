@@ -19,7 +19,7 @@ use tracer_common::{
 };
 
 use crate::{
-    filter,
+    event, filter,
     loss::lose,
     maps::{COUNTER_INDEX, COUNTERS, CPUS, MEMO, PATHS},
     path,
@@ -140,11 +140,17 @@ unsafe fn count(ctx: *mut c_void, cpu: u32, state: *mut CpuState, key: u64) {
                     (*state).paths.hits += 1;
                 }
                 (*counter).events += 1;
+                if config!(events) != 0 {
+                    event::emit(cpu, key, path);
+                }
                 return;
             }
         }
         // An audited hit goes the slow way like a miss, and is counted as what that finds.
         let found = meet(ctx, cpu, key, owner);
+        if config!(events) != 0 {
+            event::emit(cpu, key, found);
+        }
         if expected != NO_PATH && judge(cpu, key, expected, found) == 0 && found != NO_PATH && config!(log) != 0 {
             tell_disagreement(ctx, expected, found);
         }

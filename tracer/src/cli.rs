@@ -23,6 +23,8 @@ pub enum Command {
     Run(Run),
     /// Attach and record until the time is over or Ctrl-C
     Record(Record),
+    /// Print single events as they happen
+    Events(Events),
     /// Show a recording as text or JSON
     Report(Report),
     /// Write a recording in a form that other tools read
@@ -79,6 +81,20 @@ pub struct Record {
     /// Stop after this long, such as 30s (default: at Ctrl-C)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
+}
+
+/// `tracer events`
+#[derive(Args, Debug)]
+pub struct Events {
+    /// What to attach and count
+    #[command(flatten)]
+    pub attach: Attach,
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+    /// Stop after N events (default: at Ctrl-C)
+    #[arg(long, value_name = "N")]
+    pub count: Option<u64>,
 }
 
 /// Options of everything that attaches.

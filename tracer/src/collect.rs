@@ -5,6 +5,7 @@
 
 mod decode;
 pub mod mapped;
+pub mod stream;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,6 +16,7 @@ use std::{
 use anyhow::Result;
 use tracer_common::{
     cpu::CpuState,
+    loss::Cause,
     page::{Counter, ORDERS, PageTotals},
     path::{NO_PATH, PathRecord},
 };
@@ -105,6 +107,26 @@ impl Collector {
         batch.lookups = self.lookups.then(|| decode::lookups(&states));
         batch.audit = self.audit.then(|| decode::audit(&states));
         batch
+    }
+
+    /// The addresses of a path by its index, innermost first; empty where there is none.
+    pub fn addresses(&self, index: u32) -> Vec<u64> {
+        if index == NO_PATH || index as usize >= self.records.len() {
+            return Vec::new();
+        }
+        let record = self.records.get(index as usize);
+        record.addresses[..(record.frames as usize).min(record.addresses.len())].to_vec()
+    }
+
+    /// Allocations seen until now, failed ones too, and those that the full ring buffer did not take.
+    pub fn seen_and_ring_full(&self) -> (u64, u64) {
+        let (mut seen, mut lost) = (0, 0);
+        for cpu in 0..self.cpus.len() {
+            let state = self.cpus.get(cpu);
+            seen += state.pages.allocated.iter().sum::<u64>() + state.pages.failed.iter().sum::<u64>();
+            lost += state.losses[Cause::RingFull as usize].iter().sum::<u64>();
+        }
+        (seen, lost)
     }
 
     /// What the kernel counts about our programs; gone once they are detached.

@@ -27,7 +27,7 @@
 //! - [`model`], [`snapshot`], [`units`]: sums, and the picture that is shown. [`snapshot`] is also the JSON form.
 //! - [`workload`]: the command under test, and what its output says.
 //! - [`recording`]: one SQLite file; its tables are described there and in `tracer/docs/recording.md`.
-//! - [`output`]: text, JSON, folded stacks.
+//! - [`output`]: text, JSON, folded stacks, single events.
 //! - [`session`]: one run from attaching to the report; the only place that knows everyone.
 //!
 //! # How paths are counted
@@ -65,6 +65,7 @@ pub mod cli;
 pub mod collect;
 pub mod config;
 pub mod diagnosis;
+pub mod event;
 pub mod gfp;
 pub mod model;
 pub mod output;

@@ -43,6 +43,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
     match command {
         Command::Run(run) => runtime()?.block_on(self::run(run)),
         Command::Record(record) => runtime()?.block_on(self::record(record)),
+        Command::Events(events) => runtime()?.block_on(self::events(events)),
         Command::Report(report) => {
             let model = session::replay(&report.file)?;
             let snapshot = model.snapshot_of(&shown(&report.show));
@@ -95,6 +96,28 @@ async fn record(record: cli::Record) -> Result<ExitCode> {
     let to = session::record_to(&record.output, record.attach.force)?;
     let finished = session::record(&config, record.duration, to).await?;
     Ok(if is_complete(&finished.model) { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+async fn events(events: cli::Events) -> Result<ExitCode> {
+    let config = Config { events: true, ..config(&events.attach)? };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let as_json = events.json;
+    let tally = session::events(&config, events.count, &mut |writer, event| {
+        if as_json { writer.json(event, &mut out) } else { writer.text(event, &mut out) }?;
+        // Whoever watches wants lines as they come; a burst is flushed as one.
+        if event.is_last_for_now { out.flush() } else { Ok(()) }
+    })
+    .await?;
+    out.flush()?;
+    let _ = writeln!(
+        io::stderr().lock(),
+        "tracer: {} events seen: {} written, {} not read any more, {} lost to a full ring buffer",
+        tally.seen,
+        tally.written,
+        tally.unread,
+        tally.lost,
+    );
+    Ok(if tally.lost == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// Whether nothing of this run was lost or missed.
@@ -200,6 +223,7 @@ fn config(attach: &Attach) -> Result<Config> {
             By::Pid => config::By::Pid,
             By::Cgroup => config::By::Cgroup,
         }),
+        events: false,
         interval: attach.interval,
         verbose: attach.verbose,
     })

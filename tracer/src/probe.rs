@@ -162,6 +162,11 @@ impl Probe {
         self.ebpf.map(name).with_context(|| format!("the BPF object has no map `{name}`; build the tracer anew"))
     }
 
+    /// Takes a map out of the object.
+    pub(crate) fn take_map(&mut self, name: &str) -> Result<Map> {
+        self.ebpf.take_map(name).with_context(|| format!("the BPF object has no map `{name}`; build the tracer anew"))
+    }
+
     /// Detaches every program; the maps stay and can be read a last time.
     pub fn detach(&mut self) {
         for (_, program) in self.ebpf.programs_mut() {
@@ -200,6 +205,7 @@ fn load(settings: &config::Config, kernel: Option<&Kernel>, sizes: Sizes) -> Res
     raise_memlock_limit();
     let cast = if settings.reads == reads::TYPED { kernel.and_then(|it| it.function(CAST)) } else { None };
     let object = object::with_cast(object::OBJECT, cast)?;
+    let page_bytes = u32::try_from(crate::system::page_size()).unwrap_or(4096);
     // At 0 the verifier drops every diagnostic of the kernel side.
     let log_level: u8 = if settings.log != 0 { aya_log::Level::Info as u8 } else { 0 };
     EbpfLoader::new()
@@ -214,6 +220,7 @@ fn load(settings: &config::Config, kernel: Option<&Kernel>, sizes: Sizes) -> Res
         .map_max_entries("PATH_OWNER", sizes.records)
         .map_max_entries("MEMO", sizes.cpus * sizes.sets)
         .map_max_entries("OWNERS", sizes.owners)
+        .map_max_entries("EVENTS", if settings.events != 0 { RING_BYTES } else { page_bytes })
         .load(&object)
         .with_context(|| {
             format!("creating the BPF maps ({} MiB of kernel memory on {} CPUs)", sizes.bytes() >> 20, sizes.cpus)
@@ -224,6 +231,9 @@ fn load(settings: &config::Config, kernel: Option<&Kernel>, sizes: Sizes) -> Res
 pub fn possible_cpus() -> u32 {
     aya::util::nr_cpus().ok().and_then(|it| u32::try_from(it).ok()).unwrap_or(1)
 }
+
+/// Bytes of the ring buffer of single events: some 150,000 of them, a third of a second of a fast UDP stream.
+const RING_BYTES: u32 = 8 << 20;
 
 /// The kernel function that makes single kernel words readable, 6.2 and later.
 const CAST: &str = "bpf_rdonly_cast";
@@ -283,7 +293,6 @@ fn settings(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Sizes)
         min_order: u32::from(config.min_order),
         gfp: config.gfp,
         pid: 0,
-        user_stacks: 0,
         refill_argument: u32::from(
             kernel.is_none_or(|it| it.tracepoint_arguments("mm_page_alloc_zone_locked").is_none_or(|n| n >= 4)),
         ),
@@ -291,9 +300,11 @@ fn settings(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Sizes)
         counters: sizes.counters,
         sets: sizes.sets,
         records: sizes.records,
+        events: u32::from(config.events),
         log: u32::from(config.verbose),
         word_type: kernel.and_then(|it| it.structure(WORD_TYPE)).unwrap_or(0),
         comm: [0; 16],
+        padding: 0,
         cuts: [[0; 2]; CUTS],
         entry: text.entry.map_or([0; 2], |(start, end)| [start, end]),
     };

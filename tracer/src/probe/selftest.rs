@@ -35,6 +35,7 @@ pub fn run(settings: &Config, kernel: Option<&Kernel>) -> Result<()> {
         by: by::OFF,
         one_in: 1,
         audit: 16,
+        events: 0,
         log: 0,
         counters: sizes.counters,
         sets: sizes.sets,
