@@ -9,6 +9,7 @@ mod layers;
 mod load;
 mod setup;
 mod test;
+mod vm;
 
 use std::{
     path::{Path, PathBuf},
@@ -33,6 +34,8 @@ enum Task {
     Demo(demo::Options),
     /// Run every check and every test; the live ones need root
     Test(test::Options),
+    /// Run a command, or check the tracer, on other kernels in virtual machines
+    Vm(vm::Options),
     /// Send datagrams to itself over loopback, in place of netperf
     #[command(hide = true)]
     UdpLoad(load::Options),
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Task::Setup(options) => setup::run(&root, &options).map(|()| ExitCode::SUCCESS),
         Task::Demo(options) => demo::run(&root, &options),
         Task::Test(options) => test::run(&root, &options),
+        Task::Vm(options) => vm::run(&root, &options),
         Task::UdpLoad(options) => load::run(&options).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
