@@ -1,9 +1,6 @@
 //! The measuring object: `tracer-ebpf/src/bin/bench.rs`, loaded with the product's own loader.
 
-use std::{
-    io::{Read as _, Write as _, stdin, stdout},
-    time::Duration,
-};
+use std::{thread, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
 use aya::{
@@ -26,17 +23,15 @@ pub(crate) const EVENTS: usize = 16_384;
 /// Words of the synthetic stack, as in the object.
 pub(crate) const STACK_WORDS: usize = 2048;
 
-/// Attaches the empty program and says so, until standard input ends.
+/// Attaches the empty program until a signal ends this process.
 pub(crate) fn attach_empty() -> Result<()> {
     let mut ebpf = load(Sizes { sets: 1, counters: 1, records: 1, owners: 1, cpus: 1 })?;
     let program: &mut RawTracePoint = ebpf.program_mut("empty").context("program `empty`")?.try_into()?;
     program.load().context("load `empty`")?;
     program.attach("mm_page_alloc").context("attach `empty` to `mm_page_alloc`")?;
-    let mut out = stdout();
-    writeln!(out, "attached")?;
-    out.flush()?;
-    stdin().read_to_end(&mut Vec::new()).context("waiting for the end of standard input")?;
-    Ok(())
+    loop {
+        thread::park();
+    }
 }
 
 /// Loads the object with tables of these sizes, paths remembered, nothing audited: an audit would find that the
