@@ -161,7 +161,7 @@ fn measure(options: &Options, built: &Built, interrupt: &Interrupt, results: &mu
                 continue;
             }
         };
-        for row in &rows {
+        for row in rows.iter().filter(|row| row.has_program()) {
             let outcome = bench.cost(test, *row);
             bench.take(test, *row, outcome, |outcome| results.add_cost(test, *row, outcome))?;
         }
@@ -203,11 +203,11 @@ impl Bench<'_> {
         Ok(Pair { traced, alone, account })
     }
 
-    /// ns an event of a row's program; `None` where there is none.
-    fn cost(&self, test: &Load, row: Row) -> anyhow::Result<Option<f64>> {
+    /// ns an event of a row's program.
+    fn cost(&self, test: &Load, row: Row) -> anyhow::Result<f64> {
         let _progress = console::progress(&format!("{test} under {}, ns per event", row.shown));
-        let Some(tool) = Tool::start(row, self.built, self.interrupt)? else { return Ok(None) };
-        let Some(program) = tool.program() else { return Ok(None) };
+        let tool = Tool::start(row, self.built, self.interrupt)?.context("it is no tool")?;
+        let program = tool.program().context("it has no program")?;
         let (time_before, runs_before) = kernel::cost_of(program).unwrap_or_default();
         self.score(test)?;
         let (time, runs) = kernel::cost_of(program)?;
@@ -215,7 +215,7 @@ impl Bench<'_> {
         if runs <= runs_before {
             bail!("its program was not run");
         }
-        Ok(Some((time - time_before) as f64 / (runs - runs_before) as f64))
+        Ok((time - time_before) as f64 / (runs - runs_before) as f64)
     }
 }
 

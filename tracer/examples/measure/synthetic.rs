@@ -5,14 +5,14 @@
 
 use anyhow::{Context as _, Result};
 use aya::{Ebpf, maps::Array};
-use tracer_common::path::{CHECKS, FRAMES, PathRecord, WINDOW};
+use tracer_common::path::{CHECKS, FRAMES, PathRecord};
 
 use crate::bench::{EVENTS, STACK_WORDS};
 
 /// Return addresses of a path, and the words from one to the next: 24 over 1.7 KiB, as `udp_sendmsg` at
 /// `UDP_STREAM -m 8192` has on 6.18.
-const PATH_FRAMES: usize = 24;
-const SPACING: usize = 9;
+const PATH_FRAMES: u16 = 24;
+const SPACING: u16 = 9;
 /// The synthetic stack holds these two words by turns, so that a path is found at each of its depths, which are an
 /// even number of words apart.
 const STACK: [u64; 2] = [0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020];
@@ -46,7 +46,7 @@ impl Shape {
 pub(crate) fn write(ebpf: &mut Ebpf, shape: Shape, text: (u64, u64)) -> Result<()> {
     let mut paths = Array::<_, PathRecord>::try_from(ebpf.map_mut("PATHS").context("map `PATHS`")?)?;
     for path in 0..shape.paths {
-        paths.set(u32::try_from(path)?, record(path, text), 0).context("write a path")?;
+        paths.set(u32::try_from(path)?, record(path as u64, text), 0).context("write a path")?;
     }
     let mut stack = Array::<_, [u64; STACK_WORDS]>::try_from(ebpf.map_mut("SYNTHETIC_STACK").context("map")?)?;
     stack.set(0, std::array::from_fn(|word| STACK[word % 2]), 0).context("write the stack")?;
@@ -58,11 +58,11 @@ pub(crate) fn write(ebpf: &mut Ebpf, shape: Shape, text: (u64, u64)) -> Result<(
 }
 
 /// A path at the slots of the synthetic stack, with addresses spread over kernel text for the sake of names.
-fn record(path: usize, text: (u64, u64)) -> PathRecord {
+fn record(path: u64, text: (u64, u64)) -> PathRecord {
     let mut record = PathRecord {
-        hash: mixed(path as u64) | 1,
-        frames: PATH_FRAMES as u32,
-        checks: PATH_FRAMES as u32,
+        hash: mixed(path) | 1,
+        frames: u32::from(PATH_FRAMES),
+        checks: u32::from(PATH_FRAMES),
         ambiguous: 0,
         truncated: 0,
         words: 0,
@@ -73,16 +73,17 @@ fn record(path: usize, text: (u64, u64)) -> PathRecord {
         low: [0; FRAMES],
         high: [0; FRAMES],
     };
-    for frame in 0..PATH_FRAMES {
-        let slot = 2 + frame * SPACING + path % SPACING;
-        debug_assert!(slot < WINDOW);
-        record.slots[frame] = slot as u16;
-        record.expected[frame] = STACK[slot % 2];
+    // Not all paths have their addresses at the same slots.
+    let mut slot = if path.is_multiple_of(2) { 2 } else { 5 };
+    for (n, frame) in (0..PATH_FRAMES).zip(0_usize..) {
+        record.slots[frame] = slot;
+        record.expected[frame] = STACK[usize::from(slot % 2)];
         // The outer half is shared by many paths, the inner half by few, as it is in kernels.
-        let shared = if frame < PATH_FRAMES / 2 { path } else { path % 50 };
-        let place = mixed((shared * PATH_FRAMES + frame) as u64);
+        let shared = if n < PATH_FRAMES / 2 { path } else { path % 50 };
+        let place = mixed(shared * u64::from(PATH_FRAMES) + u64::from(n));
         record.addresses[frame] = text.0 + place % (text.1 - text.0).max(1);
-        record.words = slot as u32 + 1;
+        record.words = u32::from(slot) + 1;
+        slot += SPACING;
     }
     record
 }
@@ -95,19 +96,20 @@ fn events(shape: Shape) -> Vec<[u64; 2]> {
             for flag in 0..shape.flags as u64 {
                 // Without depth nothing but flags and path tells keys apart, and the path is no part of the key: so
                 // each path has flags of its own, too.
-                let gfp = GFP + (path * shape.flags as u64 + flag << 12);
+                let gfp = GFP + ((path * shape.flags as u64 + flag) << 12);
                 keys.push([gfp | 2 << 32 | 1 << 63, path | depth << 32]);
             }
         }
     }
-    // Fisher-Yates.
-    for at in (1..keys.len()).rev() {
-        keys.swap(at, (mixed(at as u64) % (at as u64 + 1)) as usize);
+    // Each is exchanged with one before it or itself.
+    for (at, number) in (1..keys.len()).zip(1_u64..) {
+        let other = usize::try_from(mixed(number) % (number + 1)).unwrap_or(at);
+        keys.swap(at, other);
     }
     keys.iter().copied().cycle().take(EVENTS).collect()
 }
 
-/// A number of chance that is the same in every run (SplitMix64's last steps).
+/// A number of chance that is the same in every run (the last steps of `SplitMix64`).
 fn mixed(number: u64) -> u64 {
     let mut word = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

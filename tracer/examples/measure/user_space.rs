@@ -6,7 +6,10 @@ use std::{
 };
 
 use anyhow::Result;
-use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::{
+    resource::{UsageWho, getrusage},
+    time::TimeValLike as _,
+};
 use procfs::process::Process;
 use serde::Serialize;
 use tracer::{
@@ -67,7 +70,7 @@ pub(crate) fn measure() -> Result<UserSpace> {
         }
         model.apply(&batch);
         writer.append(&batch)?;
-        *(if n == 0 { &mut first } else { &mut later }) += cpu_time()? - before;
+        *(if n == 0 { &mut first } else { &mut later }) += cpu_time()?.saturating_sub(before);
         sleep(INTERVAL);
     }
     let status = Process::myself()?.status()?;
@@ -85,6 +88,6 @@ pub(crate) fn measure() -> Result<UserSpace> {
 /// CPU time of this thread, in user space and in the kernel.
 fn cpu_time() -> Result<Duration> {
     let usage = getrusage(UsageWho::RUSAGE_THREAD)?;
-    let of = |time: nix::sys::time::TimeVal| Duration::new(time.tv_sec().unsigned_abs(), time.tv_usec() as u32 * 1000);
-    Ok(of(usage.user_time()) + of(usage.system_time()))
+    let us = |time: nix::sys::time::TimeVal| u64::try_from(time.num_microseconds()).unwrap_or(0);
+    Ok(Duration::from_micros(us(usage.user_time()) + us(usage.system_time())))
 }

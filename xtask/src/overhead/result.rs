@@ -23,7 +23,7 @@ pub(super) struct Pair {
 pub(super) struct Cell {
     pub(super) row: Row,
     pairs: Vec<Pair>,
-    /// ns an event; `None` where there is no program.
+    /// ns an event; `None` where there is no program, or it was not measured.
     pub(super) ns_per_event: Option<f64>,
     /// Why runs failed or are not believed, each once.
     pub(super) reasons: Vec<String>,
@@ -85,10 +85,10 @@ impl Results {
     }
 
     /// What an event costs, or why that is not known.
-    pub(super) fn add_cost(&mut self, test: &Load, row: Row, outcome: Result<Option<f64>, String>) {
+    pub(super) fn add_cost(&mut self, test: &Load, row: Row, outcome: Result<f64, String>) {
         let cell = self.cell(test, row);
         match outcome {
-            Ok(cost) => cell.ns_per_event = cost,
+            Ok(cost) => cell.ns_per_event = Some(cost),
             Err(reason) => cell.doubt(reason),
         }
     }

@@ -75,8 +75,6 @@ pub(super) struct Recipe {
     pub(super) command: Command,
     /// What tells that it is past its own preparations; then its program is looked for.
     pub(super) sign: Sign,
-    /// Whether a BPF program of it can be looked for.
-    pub(super) has_program: bool,
     /// Where and how it says what it has counted.
     pub(super) output: Output,
 }
@@ -97,30 +95,35 @@ impl Row {
         matches!(self.kind, Kind::Tracer(_))
     }
 
+    /// Whether a BPF program of it is on the hook, whose cost the kernel tells.
+    pub(super) fn has_program(self) -> bool {
+        !matches!(self.kind, Kind::Nothing | Kind::Perf)
+    }
+
     /// How to run it; `None` for nothing.
     pub(super) fn recipe(self, built: &Built) -> anyhow::Result<Option<Recipe>> {
         let program = |name: &str| command::find(name).with_context(|| format!("`{name}` is not on this machine"));
-        let of = |command, sign, has_program, output| Ok(Some(Recipe { command, sign, has_program, output }));
+        let of = |command, sign, output| Ok(Some(Recipe { command, sign, output }));
         match self.kind {
             Kind::Nothing => Ok(None),
-            Kind::Empty => of(command::clean(&built.measure, ["empty"]), Sign::Program, true, Output::None),
+            Kind::Empty => of(command::clean(&built.measure, ["empty"]), Sign::Program, Output::None),
             Kind::Tracer(options) => {
                 let recording = built.place.join("tracer.db");
                 remove(&recording)?;
                 let mut tracer = command::clean(&built.tracer, ["record", "-o"]);
                 tracer.arg(&recording).args(options);
                 let output = Output::Tracer { tracer: built.tracer.clone(), recording: recording.clone() };
-                of(tracer, Sign::File(recording), true, output)
+                of(tracer, Sign::File(recording), output)
             }
             Kind::Bpftrace(script) => {
                 let mut bpftrace = command::clean(program("bpftrace")?, ["-f", "json", "-e", script]);
                 // Its default of 4096 keys is enough for stacks; said here so that it stays.
                 bpftrace.env("BPFTRACE_MAP_KEYS_MAX", "4096");
-                of(bpftrace, Sign::Program, true, Output::Bpftrace)
+                of(bpftrace, Sign::Program, Output::Bpftrace)
             }
             Kind::Stackcount => {
                 let stackcount = command::clean(program("stackcount-bpfcc")?, ["-K", "t:kmem:mm_page_alloc"]);
-                of(stackcount, Sign::Program, true, Output::Stackcount)
+                of(stackcount, Sign::Program, Output::Stackcount)
             }
             Kind::Perf => {
                 let [control, answer] = ["perf.control", "perf.answer"].map(|name| built.place.join(name));
@@ -136,7 +139,7 @@ impl Row {
                 fifos.push(&answer);
                 let mut perf = command::clean(program("perf")?, ["record", "-a", "-g", "-D", "-1"]);
                 perf.args(["-e", "kmem:mm_page_alloc", "-o"]).arg(&data).arg(fifos);
-                of(perf, Sign::Fifos(control, answer), false, Output::Perf { data })
+                of(perf, Sign::Fifos(control, answer), Output::Perf { data })
             }
         }
     }

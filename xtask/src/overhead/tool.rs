@@ -52,7 +52,7 @@ impl Tool {
     /// # Errors
     /// It is missing, fails, or does not attach.
     pub(super) fn start(row: Row, built: &Built, interrupt: &Interrupt) -> anyhow::Result<Option<Self>> {
-        let Some(Recipe { command, sign, has_program, output }) = row.recipe(built)? else { return Ok(None) };
+        let Some(Recipe { command, sign, output }) = row.recipe(built)? else { return Ok(None) };
         let fifos = if let Sign::Fifos(control, answer) = &sign {
             // Both ways, so that opening does not wait for the other end.
             Some((open(control)?, open(answer)?))
@@ -68,7 +68,7 @@ impl Tool {
             await_or_fail(&mut process, interrupt, || Ok(file.exists()))?;
         }
         let mut program = None;
-        if has_program {
+        if row.has_program() {
             let id = process.id();
             await_or_fail(&mut process, interrupt, || {
                 program = kernel::program_of(id)?;
