@@ -107,6 +107,16 @@ impl Probe {
         Ok(probe)
     }
 
+    /// A probe over an object loaded elsewhere, with nothing attached: for measuring what its maps cost to read.
+    pub fn unattached(ebpf: Ebpf, paths: PathsMode, sizes: Sizes) -> Self {
+        Self { ebpf, signals: Vec::new(), paths, sizes, programs: Vec::new() }
+    }
+
+    /// The loaded object.
+    pub fn object(&self) -> &Ebpf {
+        &self.ebpf
+    }
+
     /// Takes the best rung of a signal that loads and attaches.
     fn climb(&mut self, row: &Row) -> Signal {
         let mut refused = Vec::new();
@@ -202,9 +212,17 @@ fn refusal(error: &aya::programs::ProgramError, doing: &str) -> anyhow::Error {
 
 /// Loads the object with this configuration; the programs are loaded one by one afterwards.
 fn load(settings: &config::Config, kernel: Option<&Kernel>, sizes: Sizes) -> Result<Ebpf> {
+    load_object(object::OBJECT, settings, kernel, sizes)
+}
+
+/// Loads an object that has the maps and the configuration of the product's.
+///
+/// # Errors
+/// When the kernel refuses the maps, or the object is of another build.
+pub fn load_object(object: &[u8], settings: &config::Config, kernel: Option<&Kernel>, sizes: Sizes) -> Result<Ebpf> {
     raise_memlock_limit();
     let cast = if settings.reads == reads::TYPED { kernel.and_then(|it| it.function(CAST)) } else { None };
-    let object = object::with_cast(object::OBJECT, cast)?;
+    let object = object::with_cast(object, cast)?;
     let page_bytes = u32::try_from(crate::system::page_size()).unwrap_or(4096);
     // At 0 the verifier drops every diagnostic of the kernel side.
     let log_level: u8 = if settings.log != 0 { aya_log::Level::Info as u8 } else { 0 };
@@ -236,9 +254,9 @@ pub fn possible_cpus() -> u32 {
 const RING_BYTES: u32 = 8 << 20;
 
 /// The kernel function that makes single kernel words readable, 6.2 and later.
-const CAST: &str = "bpf_rdonly_cast";
+pub const CAST: &str = "bpf_rdonly_cast";
 /// A structure that begins with an `unsigned long` on every architecture and kernel.
-const WORD_TYPE: &str = "pt_regs";
+pub const WORD_TYPE: &str = "pt_regs";
 
 /// Decides how paths are taken and fills the kernel side's configuration. Remembering is tried first where it is
 /// wanted: a self-test proves that return addresses are found.
