@@ -5,12 +5,18 @@
 
 mod decode;
 pub mod mapped;
+pub mod stream;
 
-use std::{collections::{HashMap, HashSet}, mem::offset_of, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    mem::offset_of,
+    time::Duration,
+};
 
 use anyhow::Result;
 use tracer_common::{
     cpu::CpuState,
+    loss::Cause,
     page::{Counter, ORDERS, PageTotals},
     path::{NO_PATH, PathRecord},
 };
@@ -103,6 +109,26 @@ impl Collector {
         batch
     }
 
+    /// The addresses of a path by its index, innermost first; empty where there is none.
+    pub fn addresses(&self, index: u32) -> Vec<u64> {
+        if index == NO_PATH || index as usize >= self.records.len() {
+            return Vec::new();
+        }
+        let record = self.records.get(index as usize);
+        record.addresses[..(record.frames as usize).min(record.addresses.len())].to_vec()
+    }
+
+    /// Allocations seen until now, failed ones too, and those that the full ring buffer did not take.
+    pub fn seen_and_ring_full(&self) -> (u64, u64) {
+        let (mut seen, mut lost) = (0, 0);
+        for cpu in 0..self.cpus.len() {
+            let state = self.cpus.get(cpu);
+            seen += state.pages.allocated.iter().sum::<u64>() + state.pages.failed.iter().sum::<u64>();
+            lost += state.losses[Cause::RingFull as usize].iter().sum::<u64>();
+        }
+        (seen, lost)
+    }
+
     /// What the kernel counts about our programs; gone once they are detached.
     pub fn programs(probe: &Probe) -> Vec<ProgramStats> {
         let mut programs = Vec::new();
@@ -157,7 +183,6 @@ impl Collector {
         record.hash
     }
 }
-
 
 /// The name behind an owner's key, without control characters; the key itself where there is none.
 fn owner_name(key: u64, by: Option<By>, probe: &Probe) -> String {

@@ -65,12 +65,17 @@ fn belongs_to_cargo(folder: &Path) -> bool {
 /// # Errors
 /// It could not be started, or ended with another status than 0: with the command line and its last lines.
 pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
+    Ok(String::from_utf8_lossy(&bytes(command)?).into_owned())
+}
+
+/// As [`output`], for a program that does not write text.
+pub(crate) fn bytes(command: &mut Command) -> anyhow::Result<Vec<u8>> {
     let shown = shown(command);
     // A backtrace of cargo or rustup tells a user nothing.
     command.env_remove("RUST_BACKTRACE");
     let out = command.output().with_context(|| format!("`{shown}` cannot be started"))?;
     if out.status.success() {
-        return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
+        return Ok(out.stdout);
     }
     let said = if out.stderr.trim_ascii().is_empty() { &out.stdout } else { &out.stderr };
     let first = format!("`{shown}` ended with {}", out.status);

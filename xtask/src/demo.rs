@@ -2,8 +2,6 @@
 //!
 //! Knows of the tracer only its command line.
 
-mod netserver;
-
 use std::{
     ffi::OsString,
     fs,
@@ -19,14 +17,13 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use netserver::Netserver;
 use nix::{
     sys::signal::{Signal, kill},
     unistd::{Pid, geteuid},
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::{command, console, setup};
+use crate::{command, console, netserver::Netserver, setup};
 
 /// Options of the demonstration.
 #[derive(Args)]

@@ -11,7 +11,9 @@ use super::{Filter, Model, UNEXPLAINED, page::Way};
 use crate::{
     batch::ProgramStats,
     signal::{Signal, Status},
-    snapshot::{Audit, Benchmark, Command, Completeness, Lookups, SCHEMA, SignalRow, Snapshot, System, Verdict, Window, sum},
+    snapshot::{
+        Audit, Benchmark, Command, Completeness, Lookups, SCHEMA, SignalRow, Snapshot, System, Verdict, Window, sum,
+    },
 };
 
 /// The picture of the part of a model that the filter lets through.

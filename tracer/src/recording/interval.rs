@@ -84,8 +84,13 @@ pub(super) fn write(db: &Connection, numbers: &mut Numbers, id: u64, from: Durat
         ])?;
     }
     if let Some(Lookups { hits, unwound, evicted, unremembered }) = lookups {
-        db.prepare_cached("INSERT INTO lookups VALUES (?1, ?2, ?3, ?4, ?5)")?
-            .execute(params![id, hits, unwound, evicted, unremembered])?;
+        db.prepare_cached("INSERT INTO lookups VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(params![
+            id,
+            hits,
+            unwound,
+            evicted,
+            unremembered
+        ])?;
     }
     if let Some(Audit { checked, disagreed }) = audit {
         db.prepare_cached("INSERT INTO audit VALUES (?1, ?2, ?3)")?.execute(params![id, checked, disagreed])?;
@@ -134,12 +139,7 @@ pub(super) fn read(db: &Connection, names: &Names, interval: &Interval) -> Resul
         lookups: db
             .prepare_cached("SELECT hits, unwound, evicted, unremembered FROM lookups WHERE interval = ?1")?
             .query_row([id], |row| {
-                Ok(Lookups {
-                    hits: row.get(0)?,
-                    unwound: row.get(1)?,
-                    evicted: row.get(2)?,
-                    unremembered: row.get(3)?,
-                })
+                Ok(Lookups { hits: row.get(0)?, unwound: row.get(1)?, evicted: row.get(2)?, unremembered: row.get(3)? })
             })
             .optional()
             .context("table `lookups`")?,

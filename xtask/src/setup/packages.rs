@@ -19,7 +19,7 @@ struct Package {
     tests_only: bool,
 }
 
-const PACKAGES: [Package; 10] = [
+const PACKAGES: [Package; 13] = [
     Package { name: "netperf", proof: "netserver", why: "the benchmark that is traced", tests_only: false },
     Package { name: "iproute2", proof: "ip", why: "tests look at addresses and sockets with it", tests_only: true },
     Package { name: "bpftrace", proof: "bpftrace", why: "tests compare our counts with its counts", tests_only: true },
@@ -39,6 +39,9 @@ const PACKAGES: [Package; 10] = [
     },
     Package { name: "sqlite3", proof: "sqlite3", why: "tests read recordings with it", tests_only: true },
     Package { name: "sudo", proof: "sudo", why: "tests run as a user behind it", tests_only: true },
+    Package { name: "busybox-static", proof: "busybox", why: "is the system of a virtual machine", tests_only: true },
+    Package { name: "cpio", proof: "cpio", why: "packs a virtual machine's files", tests_only: true },
+    Package { name: "xz-utils", proof: "xz", why: "unpacks kernel modules", tests_only: true },
     Package { name: "tmux", proof: "tmux", why: "tests give the tracer a terminal with it", tests_only: true },
 ];
 

@@ -94,20 +94,20 @@ fn losses(completeness: &Completeness, sheet: &mut Sheet) {
 fn lookups(completeness: &Completeness, sheet: &mut Sheet) {
     let Some(lookups) = &completeness.lookups else { return };
     let taken = lookups.hits + lookups.unwound;
-    let mut text = format!(
+    let mut parts = vec![format!(
         "{} of {} remembered ({}), {} unwound",
         units::count(lookups.hits),
         units::count(taken),
         units::percent(lookups.hits, taken),
         units::count(lookups.unwound),
-    );
+    )];
     if lookups.evicted > 0 {
-        text += &format!("; {} keys thrown out for others", units::count(lookups.evicted));
+        parts.push(format!("{} keys thrown out for others", units::count(lookups.evicted)));
     }
     if lookups.unremembered > 0 {
-        text += &format!("; {} on paths that cannot be remembered", units::count(lookups.unremembered));
+        parts.push(format!("{} on paths that cannot be remembered", units::count(lookups.unremembered)));
     }
-    sheet.hanging("paths    ", &text);
+    sheet.hanging("paths    ", &parts.join("; "));
 }
 
 fn audit(completeness: &Completeness, sheet: &mut Sheet) {

@@ -139,7 +139,8 @@ pub(super) fn batches(seed: u64, number: usize) -> Vec<Batch> {
                 missed,
             };
             batch.programs = vec![program("raw_tracepoint:b", Some(index as u64), 0), program("kprobe:a", None, 7)];
-            batch.lookups = (index > 1).then_some(Lookups { hits: index as u64, unwound: 7, evicted: 1, unremembered: 2 });
+            batch.lookups =
+                (index > 1).then_some(Lookups { hits: index as u64, unwound: 7, evicted: 1, unremembered: 2 });
             batch.audit = (index > 2).then_some(Audit { checked: index as u64, disagreed: 0 });
             batch
         })

@@ -24,20 +24,20 @@ use crate::command;
 const ATTEMPTS: usize = 3;
 
 /// A running netserver; stopped when dropped, and by the kernel if we are killed.
-pub(super) struct Netserver {
+pub(crate) struct Netserver {
     process: Child,
     /// Where it listens on 127.0.0.1.
-    pub(super) port: u16,
+    pub(crate) port: u16,
 }
 
 impl Netserver {
     /// Where the program lies.
-    pub(super) fn program() -> Option<PathBuf> {
+    pub(crate) fn program() -> Option<PathBuf> {
         command::find("netserver")
     }
 
     /// Starts one on a free port and waits until it listens.
-    pub(super) fn start(program: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn start(program: &Path) -> anyhow::Result<Self> {
         for _ in 0..ATTEMPTS {
             let mut netserver = Self::spawn(program, free_port()?)?;
             if netserver.listens() {
