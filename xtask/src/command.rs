@@ -5,11 +5,13 @@
 use std::{
     env,
     ffi::OsStr,
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use anyhow::{Context as _, bail};
+use nix::sys::{prctl, signal::Signal};
 
 /// Lines of a failed program's output that its error repeats.
 const LINES_SHOWN: usize = 4;
@@ -58,6 +60,13 @@ fn belongs_to_cargo(folder: &Path) -> bool {
     folder.as_os_str().is_empty()
         || names.windows(2).any(|pair| matches!(pair, ["target", "debug" | "release"]))
         || names.contains(&"toolchains")
+}
+
+/// Has the kernel end the program when we end, however we end. Counts for this thread: call it on the main one.
+pub(crate) fn end_with_us(command: &mut Command) {
+    // SAFETY: between fork and exec only async-signal-safe functions may be called; this is the system call prctl and
+    // nothing else.
+    unsafe { command.pre_exec(|| prctl::set_pdeathsig(Signal::SIGTERM).map_err(Into::into)) };
 }
 
 /// Runs a program to its end and returns what it wrote to standard output.
