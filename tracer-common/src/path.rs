@@ -8,13 +8,17 @@
 //! Why that is exact: the innermost slot lies at a fixed distance from the argument block, so what it holds is a
 //! live return address. The frame that an address returns into has a size that the address alone decides (this is
 //! what lets the kernel's ORC unwinder work), so once a slot holds the remembered live address, the next remembered
-//! slot is the next live frame, and so on outwards. Two things break the chain. The system call entry moves the
+//! slot is the next live frame, and so on outwards. Where a stale copy of an address always lies beside the live one,
+//! both slots are compared, so the live one is among them. Two things break the chain. The system call entry moves the
 //! stack by a random distance (`RANDOMIZE_KSTACK_OFFSET`): only its outermost address, in the entry code, lies
 //! beyond; it is left out, and follows from the address before it together with the equal depth. And code that
 //! sizes its frame at run time: there the audit is the proof, see `Config::audit`.
 
 /// Addresses a path keeps; deeper stacks are cut to their innermost ones and say so.
 pub const FRAMES: usize = 64;
+
+/// Slots that are compared at most: one an address, two where stale copies leave it open which is the live one.
+pub const CHECKS: usize = 80;
 
 /// Words of stack looked at for return addresses when a path is met: 8 KiB.
 pub const WINDOW: usize = 1024;
@@ -36,21 +40,29 @@ pub struct PathRecord {
     pub hash: u64,
     /// Addresses kept.
     pub frames: u32,
-    /// Of those, addresses that a hit compares, from the innermost. 0: the path is unwound each time, because it
-    /// is not known at which slots its addresses lie (see [`PathRecord::low`]).
-    pub checked: u32,
+    /// Slots that a hit compares. 0: the path is unwound each time, because it is not known at which slots its
+    /// addresses lie.
+    pub checks: u32,
+    /// 1: some address is compared at two slots, since either may be its live one.
+    pub ambiguous: u32,
     /// 1: the stack was deeper than [`FRAMES`].
     pub truncated: u32,
     /// Words from the argument block to the last compared slot, plus one: what the copying read needs.
     pub words: u32,
-    /// The slot of each address, in words from the argument block, is at least this. A stale copy of an address may
-    /// lie below its live one, so a search from the inside gives a lower bound and one from the outside an upper
-    /// one; each unwinding tightens both, and where they meet the slot is known.
+    /// Zero.
+    pub padding: u32,
+    /// The slots compared, in words from the argument block.
+    pub slots: [u16; CHECKS],
+    /// What each of them must hold.
+    pub expected: [u64; CHECKS],
+    /// The addresses, innermost first.
+    pub addresses: [u64; FRAMES],
+    /// The live slot of each address is at least this. A stale copy of an address may lie below or above its live
+    /// one, so a search from the inside gives a lower bound and one from the outside an upper one; each unwinding
+    /// tightens both.
     pub low: [u16; FRAMES],
     /// ... and at most this.
     pub high: [u16; FRAMES],
-    /// The addresses, innermost first.
-    pub addresses: [u64; FRAMES],
 }
 
 /// One remembered key.
@@ -93,5 +105,5 @@ pub struct PathStats {
     pub unremembered: u64,
 }
 
-const _: () = assert!(size_of::<PathRecord>() == 24 + FRAMES * 4 + FRAMES * 8);
+const _: () = assert!(size_of::<PathRecord>() == 32 + CHECKS * 10 + FRAMES * 12);
 const _: () = assert!(size_of::<Set>() == 64);

@@ -17,7 +17,7 @@ use tracer_common::{
     config::paths,
     cpu::{CpuState, Unwound},
     loss::Cause,
-    path::{CUTS, FRAMES, NO_PATH, PathRecord, WINDOW},
+    path::{CHECKS, CUTS, FRAMES, NO_PATH, PathRecord, WINDOW},
 };
 
 use crate::{
@@ -45,24 +45,24 @@ const FRAME: u32 = FRAMES as u32 - 1;
 #[inline(always)]
 pub(crate) fn holds(record: *const PathRecord, cpu: u32, arguments: u64) -> bool {
     // SAFETY: `record` points into a map value.
-    let checked = unsafe { read_volatile(addr_of!((*record).checked)) };
-    if checked == 0 {
+    let checks = unsafe { read_volatile(addr_of!((*record).checks)) };
+    if checks == 0 {
         // Nothing to compare is no match.
         return false;
     }
-    if word::is_typed() { holds_typed(record, checked, arguments) } else { holds_copied(record, checked, cpu, arguments) }
+    if word::is_typed() { holds_typed(record, checks, arguments) } else { holds_copied(record, checks, cpu, arguments) }
 }
 
 #[inline(always)]
-fn holds_typed(record: *const PathRecord, checked: u32, arguments: u64) -> bool {
-    for i in 0..FRAMES {
-        if i as u32 >= checked {
+fn holds_typed(record: *const PathRecord, checks: u32, arguments: u64) -> bool {
+    for i in 0..CHECKS {
+        if i as u32 >= checks {
             break;
         }
         // SAFETY: within the map value; the word is read where reads are typed.
         unsafe {
-            let slot = u64::from(read_volatile(addr_of!((*record).low[i])));
-            if word::typed(arguments + slot * 8) != read_volatile(addr_of!((*record).addresses[i])) {
+            let slot = u64::from(read_volatile(addr_of!((*record).slots[i])));
+            if word::typed(arguments + slot * 8) != read_volatile(addr_of!((*record).expected[i])) {
                 return false;
             }
         }
@@ -71,7 +71,7 @@ fn holds_typed(record: *const PathRecord, checked: u32, arguments: u64) -> bool 
 }
 
 #[inline(always)]
-fn holds_copied(record: *const PathRecord, checked: u32, cpu: u32, arguments: u64) -> bool {
+fn holds_copied(record: *const PathRecord, checks: u32, cpu: u32, arguments: u64) -> bool {
     let Some(stack) = STACKS.get_ptr_mut(cpu) else { return false };
     // SAFETY: bounded by the map values, as the masks show to the verifier.
     unsafe {
@@ -79,12 +79,12 @@ fn holds_copied(record: *const PathRecord, checked: u32, cpu: u32, arguments: u6
         if !word::copy(stack.cast(), words * 8, arguments) {
             return false;
         }
-        for i in 0..FRAMES {
-            if i as u32 >= checked {
+        for i in 0..CHECKS {
+            if i as u32 >= checks {
                 break;
             }
-            let slot = usize::from(read_volatile(addr_of!((*record).low[i]))) & (WINDOW - 1);
-            if read_volatile(addr_of!((*stack)[slot])) != read_volatile(addr_of!((*record).addresses[i])) {
+            let slot = usize::from(read_volatile(addr_of!((*record).slots[i]))) & (WINDOW - 1);
+            if read_volatile(addr_of!((*stack)[slot])) != read_volatile(addr_of!((*record).expected[i])) {
                 return false;
             }
         }
@@ -240,9 +240,14 @@ extern "C" fn find(cpu: u32) -> u32 {
         if placed == 2 {
             write(record, unwound);
         }
-        if config!(paths) == paths::REMEMBERED && read_volatile(addr_of!((*record).checked)) == 0 {
-            (*state).paths.unremembered += 1;
-            locate(cpu, index);
+        if config!(paths) == paths::REMEMBERED {
+            let checks = read_volatile(addr_of!((*record).checks));
+            if checks == 0 || read_volatile(addr_of!((*record).ambiguous)) != 0 {
+                locate(cpu, index);
+            }
+            if read_volatile(addr_of!((*record).checks)) == 0 {
+                (*state).paths.unremembered += 1;
+            }
         }
         index
     }
@@ -266,7 +271,8 @@ unsafe fn write(record: *mut PathRecord, unwound: *mut Unwound) {
         }
         (*record).frames = frames;
         (*record).truncated = (*unwound).truncated;
-        write_volatile(addr_of_mut!((*record).checked), 0);
+        write_volatile(addr_of_mut!((*record).checks), 0);
+        write_volatile(addr_of_mut!((*record).ambiguous), 0);
         write_volatile(addr_of_mut!((*record).hash), (*unwound).hash);
     }
 }
@@ -288,7 +294,11 @@ extern "C" fn locate(cpu: u32, index: u32) -> u32 {
     if search_outwards(cpu) == 0 || search_inwards(cpu) == 0 {
         return 0;
     }
-    tighten(cpu, index)
+    tighten(cpu, index);
+    if search_between(cpu, index) == 0 {
+        return 0;
+    }
+    settle(cpu, index)
 }
 
 /// Finds each address at the first slot where it can lie; 1 when all were found.
@@ -345,7 +355,10 @@ extern "C" fn search_inwards(cpu: u32) -> u32 {
             let address = read_volatile(addr_of!((*unwound).addresses[(before & ADDRESS) as usize]));
             if read_volatile(addr_of!((*stack)[slot])) == address {
                 let first = read_volatile(addr_of!((*unwound).first));
-                write_volatile(addr_of_mut!((*unwound).high[(before.wrapping_sub(first) & FRAME) as usize]), slot as u16);
+                write_volatile(
+                    addr_of_mut!((*unwound).high[(before.wrapping_sub(first) & FRAME) as usize]),
+                    slot as u16,
+                );
                 write_volatile(addr_of_mut!((*unwound).cursor), before);
             }
         }
@@ -365,7 +378,6 @@ extern "C" fn tighten(cpu: u32, index: u32) -> u32 {
     unsafe {
         let unwound = addr_of_mut!((*state).unwound);
         let compared = read_volatile(addr_of!((*unwound).compared_end)) - read_volatile(addr_of!((*unwound).first));
-        let mut unknown = 0;
         for i in 0..FRAMES {
             if i as u32 >= compared {
                 break;
@@ -374,12 +386,93 @@ extern "C" fn tighten(cpu: u32, index: u32) -> u32 {
             let high = read_volatile(addr_of!((*record).high[i])).min(read_volatile(addr_of!((*unwound).high[i])));
             write_volatile(addr_of_mut!((*record).low[i]), low);
             write_volatile(addr_of_mut!((*record).high[i]), high);
-            write_volatile(addr_of_mut!((*record).words), u32::from(low) + 1);
-            unknown |= low ^ high;
         }
-        if unknown == 0 {
-            write_volatile(addr_of_mut!((*record).checked), compared);
+    }
+    1
+}
+
+/// Whether the bounds leave two slots at most for each address: 1 when no third one between them holds it, too, and
+/// no two addresses share a range.
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn search_between(cpu: u32, index: u32) -> u32 {
+    let Some(state) = CPUS.get_ptr_mut(cpu) else { return 0 };
+    let Some(stack) = STACKS.get_ptr_mut(cpu) else { return 0 };
+    let Some(record) = PATHS.get_ptr_mut(index) else { return 0 };
+    // SAFETY: as above.
+    unsafe {
+        let unwound = addr_of_mut!((*state).unwound);
+        write_volatile(addr_of_mut!((*unwound).cursor), 0);
+        let mut slot = 0;
+        while slot < WINDOW {
+            let first = read_volatile(addr_of!((*unwound).first));
+            let at = read_volatile(addr_of!((*unwound).cursor));
+            if first.wrapping_add(at) >= read_volatile(addr_of!((*unwound).compared_end)) {
+                break;
+            }
+            let frame = (at & FRAME) as usize;
+            let low = u32::from(read_volatile(addr_of!((*record).low[frame])));
+            let high = u32::from(read_volatile(addr_of!((*record).high[frame])));
+            if slot as u32 > high {
+                // The range before reaches into this one.
+                return 0;
+            }
+            if slot as u32 == high {
+                write_volatile(addr_of_mut!((*unwound).cursor), at + 1);
+            } else if slot as u32 > low
+                && read_volatile(addr_of!((*stack)[slot])) == read_volatile(addr_of!((*record).addresses[frame]))
+            {
+                return 0;
+            }
+            slot += 1;
         }
+    }
+    1
+}
+
+/// Notes which slots a hit compares: from now on the path can be remembered.
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn settle(cpu: u32, index: u32) -> u32 {
+    let Some(state) = CPUS.get_ptr_mut(cpu) else { return 0 };
+    let Some(record) = PATHS.get_ptr_mut(index) else { return 0 };
+    // SAFETY: as above. A hit on another CPU may see part of the old and part of the new slots: each of them alone
+    // is one at which the address lay whenever the path was met.
+    unsafe {
+        let unwound = addr_of_mut!((*state).unwound);
+        let compared = read_volatile(addr_of!((*unwound).compared_end)) - read_volatile(addr_of!((*unwound).first));
+        write_volatile(addr_of_mut!((*unwound).cursor), 0);
+        for i in 0..FRAMES {
+            if i as u32 >= compared {
+                break;
+            }
+            let address = read_volatile(addr_of!((*record).addresses[i]));
+            let low = read_volatile(addr_of!((*record).low[i]));
+            let high = read_volatile(addr_of!((*record).high[i]));
+            if note(unwound, record, low, address) == 0 || (high != low && note(unwound, record, high, address) == 0) {
+                return 0;
+            }
+            write_volatile(addr_of_mut!((*record).words), u32::from(high) + 1);
+        }
+        let checks = read_volatile(addr_of!((*unwound).cursor));
+        write_volatile(addr_of_mut!((*record).ambiguous), u32::from(checks != compared));
+        write_volatile(addr_of_mut!((*record).checks), checks);
+    }
+    1
+}
+
+/// Adds one slot to those compared; 0 when there are too many.
+#[inline(always)]
+unsafe fn note(unwound: *mut Unwound, record: *mut PathRecord, slot: u16, address: u64) -> u32 {
+    // SAFETY: both point into map values; the index is compared with the length.
+    unsafe {
+        let at = read_volatile(addr_of!((*unwound).cursor)) as usize;
+        if at >= CHECKS {
+            return 0;
+        }
+        write_volatile(addr_of_mut!((*record).slots[at]), slot);
+        write_volatile(addr_of_mut!((*record).expected[at]), address);
+        write_volatile(addr_of_mut!((*unwound).cursor), at as u32 + 1);
     }
     1
 }

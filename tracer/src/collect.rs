@@ -6,7 +6,11 @@
 mod decode;
 pub mod mapped;
 
-use std::{collections::{HashMap, HashSet}, mem::offset_of, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    mem::offset_of,
+    time::Duration,
+};
 
 use anyhow::Result;
 use tracer_common::{
@@ -35,6 +39,7 @@ pub struct Collector {
     counters_per_cpu: usize,
     by: Option<By>,
     measured: decode::Measured,
+    lookups: bool,
     audit: bool,
 }
 
@@ -55,6 +60,7 @@ impl Collector {
             counters_per_cpu: probe.sizes.counters as usize,
             by: config.by,
             measured: decode::Measured::of(&probe.signals),
+            lookups: probe.paths.way != "off",
             audit: config.audit > 0 && matches!(probe.paths.way.as_str(), "remembered" | "sampled"),
         })
     }
@@ -96,6 +102,7 @@ impl Collector {
         batch.counts.sort_unstable_by_key(|count| count.key);
         batch.totals = decode::totals(&states, self.measured);
         batch.losses = decode::losses(&states);
+        batch.lookups = self.lookups.then(|| decode::lookups(&states));
         batch.audit = self.audit.then(|| decode::audit(&states));
         batch
     }
@@ -154,7 +161,6 @@ impl Collector {
         record.hash
     }
 }
-
 
 /// The name behind an owner's key, without control characters; the key itself where there is none.
 fn owner_name(key: u64, by: Option<By>, probe: &Probe) -> String {

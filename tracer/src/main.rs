@@ -16,8 +16,9 @@ use tracer::{
     diagnosis::Diagnosis,
     model::{self, Model},
     output::{folded, json, text},
-    session, system,
+    session,
     snapshot::{Snapshot, Verdict},
+    system,
     workload::command::{Echo, StartError},
 };
 
@@ -115,16 +116,15 @@ fn export(export: &cli::Export) -> Result<ExitCode> {
             let Some(pages) = &snapshot.pages else {
                 bail!("`{}` holds no page allocations: no hook for them was attached", export.file.display());
             };
-            let options = folded::Options {
-                weight: export.weight,
-                order_root: export.order_root,
-                annotate: export.annotate,
-            };
+            let options =
+                folded::Options { weight: export.weight, order_root: export.order_root, annotate: export.annotate };
             folded::write(pages, snapshot.host.page_size, options, &mut bytes)?;
         }
     }
     match &export.output {
-        Some(path) => create(path, export.force)?.write_all(&bytes).with_context(|| format!("writing `{}`", path.display()))?,
+        Some(path) => {
+            create(path, export.force)?.write_all(&bytes).with_context(|| format!("writing `{}`", path.display()))?;
+        }
         None => io::stdout().write_all(&bytes)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -134,7 +134,11 @@ fn export(export: &cli::Export) -> Result<ExitCode> {
 fn create(path: &Path, force: bool) -> Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).custom_flags(libc::O_NOFOLLOW);
-    if force { options.create(true).truncate(true) } else { options.create_new(true) };
+    if force {
+        options.create(true).truncate(true)
+    } else {
+        options.create_new(true)
+    };
     options.open(path).with_context(|| {
         let hint = if !force && path.exists() { "; `--force` overwrites it" } else { "" };
         format!("cannot create `{}`{hint}", path.display())
@@ -160,7 +164,9 @@ fn manual(command: Option<&str>) -> Result<ExitCode> {
     let page = match command {
         None => cli,
         Some(name) => {
-            let Some(command) = cli.find_subcommand(name) else { bail!("no command `{name}`; `tracer --help` lists them") };
+            let Some(command) = cli.find_subcommand(name) else {
+                bail!("no command `{name}`; `tracer --help` lists them")
+            };
             command.clone().display_name(format!("tracer-{name}"))
         }
     };
@@ -221,7 +227,8 @@ fn print_report(snapshot: &Snapshot, as_json: bool, show: &Show) -> Result<()> {
 fn style(color: Color) -> text::Style {
     let terminal = io::stdout().is_terminal();
     let columns = terminal.then(terminal_columns).flatten().or_else(|| std::env::var("COLUMNS").ok()?.parse().ok());
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
+    let locale =
+        ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
     let locale = locale.unwrap_or_default().to_lowercase();
     text::Style {
         color: match color {

@@ -98,7 +98,9 @@ impl Probe {
             let reasons: Vec<_> = probe
                 .signals
                 .iter()
-                .flat_map(|signal| signal.refused.iter().map(|refused| format!("`{}`: {}", refused.hook, refused.reason)))
+                .flat_map(|signal| {
+                    signal.refused.iter().map(|refused| format!("`{}`: {}", refused.hook, refused.reason))
+                })
                 .collect();
             return Err(anyhow!("no hook could be attached: {}", reasons.join("; ")));
         }
@@ -180,9 +182,13 @@ fn refusal(error: &aya::programs::ProgramError, doing: &str) -> anyhow::Error {
         _ => None,
     };
     let words = match io_error.and_then(std::io::Error::raw_os_error) {
-        Some(libc::EPERM) => "not permitted; CAP_BPF and CAP_PERFMON are needed, and lockdown or a security module may forbid it",
+        Some(libc::EPERM) => {
+            "not permitted; CAP_BPF and CAP_PERFMON are needed, and lockdown or a security module may forbid it"
+        }
         Some(libc::ENOENT) => "this kernel has no such tracepoint",
-        Some(libc::EACCES | libc::EINVAL) if doing == "load" => "the kernel's verifier refused the program; `--verbose` shows its words",
+        Some(libc::EACCES | libc::EINVAL) if doing == "load" => {
+            "the kernel's verifier refused the program; `--verbose` shows its words"
+        }
         Some(libc::ENOMEM) => "not enough memory for it; raise the memory limit of this cgroup",
         _ => "",
     };
@@ -228,11 +234,8 @@ const WORD_TYPE: &str = "pt_regs";
 /// wanted: a self-test proves that return addresses are found.
 fn choose_paths(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Sizes) -> (PathsMode, config::Config) {
     let mut settings = settings(config, kernel, text, sizes);
-    let mode = |way: &str, reason: String| PathsMode {
-        way: way.to_owned(),
-        one_in: u64::from(settings.one_in),
-        reason,
-    };
+    let mode =
+        |way: &str, reason: String| PathsMode { way: way.to_owned(), one_in: u64::from(settings.one_in), reason };
     match config.paths {
         Paths::Off => return (mode("off", String::new()), settings),
         Paths::Unwound => return (mode("unwound", String::new()), settings),
@@ -247,7 +250,8 @@ fn choose_paths(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Si
         settings.reads = reads;
         match selftest::run(&settings, kernel) {
             Ok(()) => {
-                let mode = PathsMode { way: way.to_owned(), one_in: u64::from(settings.one_in), reason: reasons.join("; ") };
+                let mode =
+                    PathsMode { way: way.to_owned(), one_in: u64::from(settings.one_in), reason: reasons.join("; ") };
                 return (mode, settings);
             }
             Err(error) => reasons.push(format!("{error:#}")),

@@ -12,8 +12,8 @@
 //!
 //! # The tables
 //!
-//! `sqlite3 FILE .schema` shows every table with its columns, units and meaning ([the same text][sql] makes the
-//! tables); `docs/recording.md` has ready questions to put to it. In short:
+//! `sqlite3 FILE .schema` shows every table with its columns, units and meaning (the text of `recording/schema.sql`,
+//! which makes the tables); `docs/recording.md` has ready questions to put to it. In short:
 //!
 //! | tables | hold | written |
 //! |---|---|---|
@@ -39,7 +39,6 @@
 //! interval must add up to the sums noted with it, and totals must fit 64 bits when turned into bytes. It gives what
 //! comes before the first damage, and says in [`Recording::incomplete`] where that is.
 //!
-//! [sql]: schema::SQL
 //! [`CountKey`]: crate::batch::CountKey
 //! [`Start`]: crate::run::Start
 //! [`End`]: crate::run::End

@@ -152,12 +152,11 @@ impl Tracing {
             gfp,
             migratetypes: kernel.as_ref().map(Kernel::migratetypes).unwrap_or_default(),
         };
-        let writer = record
-            .map(|to| Writer::create(&to.path, &start, to.force, to.owner))
-            .transpose()?;
+        let writer = record.map(|to| Writer::create(&to.path, &start, to.force, to.owner)).transpose()?;
         let collector = Collector::new(&probe, config)?;
         // Against filters and without the exact totals, `/proc/vmstat` counts something else.
-        let compare = start.filters.is_empty() && start.signals.iter().any(|it| it.name == "page.alloc" && it.hook.is_some());
+        let compare =
+            start.filters.is_empty() && start.signals.iter().any(|it| it.name == "page.alloc" && it.hook.is_some());
         let mut tracing = Self {
             probe,
             log,
@@ -301,10 +300,7 @@ pub fn kernel_text(symbols: &Symbols) -> Text {
         // The body of softirq processing since 6.9, outside of the section made for it.
         symbols.extent_of("handle_softirqs"),
     ];
-    Text {
-        cuts: cuts.into_iter().flatten().collect(),
-        entry: symbols.range("__entry_text_start", "__entry_text_end"),
-    }
+    Text { cuts: cuts.into_iter().flatten().collect(), entry: symbols.range("__entry_text_start", "__entry_text_end") }
 }
 
 fn unix_ns() -> i64 {

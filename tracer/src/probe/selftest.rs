@@ -57,7 +57,9 @@ pub fn run(settings: &Config, kernel: Option<&Kernel>) -> Result<()> {
         disagreed += paths.disagreed + paths.audit_failed;
     }
     if hits < HITS || audited == 0 {
-        bail!("self-test: {hits} of {ALLOCATIONS} allocations were found again by their return addresses, {HITS} expected");
+        bail!(
+            "self-test: {hits} of {ALLOCATIONS} allocations were found again by their return addresses, {HITS} expected"
+        );
     }
     if disagreed > 0 {
         bail!("self-test: {disagreed} of {audited} remembered paths were wrong when unwound again");

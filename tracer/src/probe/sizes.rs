@@ -9,7 +9,7 @@ use tracer_common::{
 /// Memory for what each CPU has of its own by choice (remembered keys and counters, with the counters' index).
 const PER_CPU_BUDGET_BYTES: u64 = 96 << 20;
 /// Paths kept. A run meets hundreds, a busy machine a few thousand.
-const RECORDS: u32 = 16_384;
+const RECORDS: u32 = 8192;
 /// What the kernel keeps beside key and value for an entry of a hash map.
 const HASH_ENTRY_BYTES: u64 = 48;
 
@@ -48,7 +48,8 @@ impl Sizes {
 
     /// Remembered keys of one CPU.
     pub fn keys(&self) -> u32 {
-        self.sets * WAYS as u32
+        const { assert!(WAYS == 4) }
+        self.sets * 4
     }
 
     /// Bytes of kernel memory that the maps take.

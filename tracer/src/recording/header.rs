@@ -51,6 +51,8 @@ pub(super) struct Sqlite {
     pub(super) application_id: i32,
     /// `PRAGMA user_version`.
     pub(super) user_version: i32,
+    /// Bytes of a page.
+    pub(super) page_size: u64,
     /// Bytes that the file must have; `None` where the header does not tell.
     pub(super) bytes: Option<u64>,
 }
@@ -76,6 +78,7 @@ pub(super) fn read(file: &File) -> std::io::Result<Header> {
     Ok(Header::Sqlite(Sqlite {
         application_id: word(68).cast_signed(),
         user_version: word(60).cast_signed(),
+        page_size,
         bytes: (pages != 0 && change_counter == valid_for).then(|| u64::from(pages) * page_size),
     }))
 }

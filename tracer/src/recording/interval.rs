@@ -12,13 +12,15 @@ use super::{
     keys::{Names, Numbers},
     rows,
 };
-use crate::batch::{Audit, Batch, Count, Loss, OrderTotals, ProgramStats};
+use crate::batch::{Audit, Batch, Count, Lookups, Loss, OrderTotals, ProgramStats};
 
 /// A row of `intervals`.
 #[derive(Clone, Copy)]
 pub(super) struct Interval {
     pub(super) id: u64,
     pub(super) to: Duration,
+    paths: u64,
+    owners: u64,
     kinds: u64,
     events: u64,
 }
@@ -26,21 +28,25 @@ pub(super) struct Interval {
 /// Writes a merged batch as interval `id`, which began at `from`. To be called within a transaction.
 pub(super) fn write(db: &Connection, numbers: &mut Numbers, id: u64, from: Duration, batch: &Batch) -> Result<()> {
     // Every field is named so that a new one cannot be forgotten here.
-    let Batch { at, paths, owners, counts, totals, losses, programs, audit } = batch;
+    let Batch { at, paths, owners, counts, totals, losses, programs, lookups, audit } = batch;
+    let (mut new_paths, mut new_owners) = (0, 0);
+    for path in paths {
+        new_paths += i64::from(numbers.announce_path(db, id, path)?);
+    }
+    for owner in owners {
+        new_owners += i64::from(numbers.announce_owner(db, id, owner)?);
+    }
     let events: u64 = counts.iter().map(|count| count.events).sum();
-    db.prepare_cached("INSERT INTO intervals VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(params![
+    let (from_ns, to_ns) = (nanoseconds(from)?, nanoseconds(*at)?);
+    db.prepare_cached("INSERT INTO intervals VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?.execute(params![
         id,
-        nanoseconds(from)?,
-        nanoseconds(*at)?,
+        from_ns,
+        to_ns,
+        new_paths,
+        new_owners,
         counts.len(),
         events
     ])?;
-    for path in paths {
-        numbers.announce_path(db, id, path)?;
-    }
-    for owner in owners {
-        numbers.announce_owner(db, id, owner)?;
-    }
     let mut rows =
         counts.iter().map(|Count { key, events }| Ok((numbers.kind(db, key)?, *events))).collect::<Result<Vec<_>>>()?;
     // In the order of the primary key, so that pages fill one after the other.
@@ -77,6 +83,15 @@ pub(super) fn write(db: &Connection, numbers: &mut Numbers, id: u64, from: Durat
             missed
         ])?;
     }
+    if let Some(Lookups { hits, unwound, evicted, unremembered }) = lookups {
+        db.prepare_cached("INSERT INTO lookups VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(params![
+            id,
+            hits,
+            unwound,
+            evicted,
+            unremembered
+        ])?;
+    }
     if let Some(Audit { checked, disagreed }) = audit {
         db.prepare_cached("INSERT INTO audit VALUES (?1, ?2, ?3)")?.execute(params![id, checked, disagreed])?;
     }
@@ -86,9 +101,17 @@ pub(super) fn write(db: &Connection, numbers: &mut Numbers, id: u64, from: Durat
 /// The rows of `intervals` up to the first that is damaged, and what is wrong with that one.
 pub(super) fn list(db: &Connection) -> (Vec<Interval>, Result<()>) {
     let mut intervals: Vec<Interval> = Vec::new();
-    let end = rows::each(db, "SELECT id, from_ns, to_ns, kinds, events FROM intervals ORDER BY 1", [], |row| {
+    let sql = "SELECT id, from_ns, to_ns, paths, owners, kinds, events FROM intervals ORDER BY 1";
+    let end = rows::each(db, sql, [], |row| {
         let (from, to) = (Duration::from_nanos(row.get(1)?), Duration::from_nanos(row.get(2)?));
-        let interval = Interval { id: row.get(0)?, to, kinds: row.get(3)?, events: row.get(4)? };
+        let interval = Interval {
+            id: row.get(0)?,
+            to,
+            paths: row.get(3)?,
+            owners: row.get(4)?,
+            kinds: row.get(5)?,
+            events: row.get(6)?,
+        };
         let (last, at) = intervals.last().map_or((0, Duration::ZERO), |last| (last.id, last.to));
         ensure!(interval.id == last + 1, "interval {} follows {last}", interval.id);
         ensure!(from == at && to >= from, "interval {} is not where the one before ends", interval.id);
@@ -101,14 +124,25 @@ pub(super) fn list(db: &Connection) -> (Vec<Interval>, Result<()>) {
 /// Reads an interval as the merged batch that it was.
 pub(super) fn read(db: &Connection, names: &Names, interval: &Interval) -> Result<Batch> {
     let id = interval.id;
+    let paths = names.paths.get(&id).cloned().unwrap_or_default();
+    let owners = names.owners.get(&id).cloned().unwrap_or_default();
+    ensure!(paths.len() as u64 == interval.paths, "{} new paths where {} should be", paths.len(), interval.paths);
+    ensure!(owners.len() as u64 == interval.owners, "{} new owners where {} should be", owners.len(), interval.owners);
     Ok(Batch {
         at: interval.to,
-        paths: names.paths.get(&id).cloned().unwrap_or_default(),
-        owners: names.owners.get(&id).cloned().unwrap_or_default(),
+        paths,
+        owners,
         counts: counts(db, names, interval).context("table `counts`")?,
         totals: totals(db, id).context("table `order_totals`")?,
         losses: losses(db, id).context("table `losses`")?,
         programs: programs(db, names, id)?,
+        lookups: db
+            .prepare_cached("SELECT hits, unwound, evicted, unremembered FROM lookups WHERE interval = ?1")?
+            .query_row([id], |row| {
+                Ok(Lookups { hits: row.get(0)?, unwound: row.get(1)?, evicted: row.get(2)?, unremembered: row.get(3)? })
+            })
+            .optional()
+            .context("table `lookups`")?,
         audit: db
             .prepare_cached("SELECT checked, disagreed FROM audit WHERE interval = ?1")?
             .query_row([id], |row| Ok(Audit { checked: row.get(0)?, disagreed: row.get(1)? }))

@@ -24,12 +24,14 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Writes a path announced in `interval`. One announced again gets the new frames.
-    pub(super) fn announce_path(&mut self, db: &Connection, interval: u64, path: &Path) -> Result<()> {
+    /// Writes a path announced in `interval`; whether for the first time. One announced again gets the new frames.
+    pub(super) fn announce_path(&mut self, db: &Connection, interval: u64, path: &Path) -> Result<bool> {
         let Path { key, addresses, frames, truncated } = path;
         let id = self.path(db, *key)?;
-        db.prepare_cached("UPDATE paths SET interval = coalesce(interval, ?2), truncated = ?3 WHERE id = ?1")?
-            .execute(params![id, interval, truncated])?;
+        let first = db
+            .prepare_cached("UPDATE paths SET interval = ?2 WHERE id = ?1 AND interval IS NULL")?
+            .execute(params![id, interval])?;
+        db.prepare_cached("UPDATE paths SET truncated = ?2 WHERE id = ?1")?.execute(params![id, truncated])?;
         db.prepare_cached("DELETE FROM path_frames WHERE path = ?1")?.execute([id])?;
         for position in 0..addresses.len().max(frames.len()) {
             let address = addresses.get(position).map(|address| hex(*address));
@@ -37,16 +39,18 @@ impl Numbers {
             db.prepare_cached("INSERT INTO path_frames VALUES (?1, ?2, ?3, ?4)")?
                 .execute(params![id, position, address, frame])?;
         }
-        Ok(())
+        Ok(first > 0)
     }
 
-    /// Writes an owner announced in `interval`. One announced again gets the new name.
-    pub(super) fn announce_owner(&mut self, db: &Connection, interval: u64, owner: &Owner) -> Result<()> {
+    /// Writes an owner announced in `interval`; whether for the first time. One announced again gets the new name.
+    pub(super) fn announce_owner(&mut self, db: &Connection, interval: u64, owner: &Owner) -> Result<bool> {
         let Owner { key, name } = owner;
         let id = self.owner(db, *key)?;
-        db.prepare_cached("UPDATE owners SET interval = coalesce(interval, ?2), name = ?3 WHERE id = ?1")?
-            .execute(params![id, interval, name])?;
-        Ok(())
+        let first = db
+            .prepare_cached("UPDATE owners SET interval = ?2 WHERE id = ?1 AND interval IS NULL")?
+            .execute(params![id, interval])?;
+        db.prepare_cached("UPDATE owners SET name = ?2 WHERE id = ?1")?.execute(params![id, name])?;
+        Ok(first > 0)
     }
 
     pub(super) fn kind(&mut self, db: &Connection, key: &CountKey) -> Result<i64> {

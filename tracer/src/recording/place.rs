@@ -21,7 +21,7 @@ use super::{
 };
 
 /// What SQLite puts beside a file while it is in use, and leaves there when killed.
-pub(super) const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
+const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// Makes the file `path` with what `fill` writes into it, and opens it for writing.
 ///
@@ -140,7 +140,7 @@ fn refuse_what_is_there(target: &Path, path: &Path, force: bool) -> Result<()> {
 }
 
 /// A process that holds any of SQLite's locks on a file, as a tracer does for as long as it writes one.
-fn user_of(file: &File) -> Option<i32> {
+pub(super) fn user_of(file: &File) -> Option<i32> {
     // The bytes that SQLite locks on every file: PENDING_BYTE and the 511 behind it.
     let mut lock = libc::flock {
         l_type: i16::try_from(libc::F_WRLCK).ok()?,

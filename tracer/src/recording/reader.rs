@@ -47,10 +47,10 @@ impl Recording {
     fn checked(path: &Path) -> Result<Self> {
         let source = source::open(path)?;
         let db = &source.db;
-        let damaged = || match source.cut {
-            Some((there, whole)) => format!("`{}` is damaged: cut to {there} of {whole} bytes", path.display()),
-            None => format!("`{}` is damaged", path.display()),
-        };
+        // One state of the file for all that is read here: a tracer may be writing it.
+        let reading = db.unchecked_transaction()?;
+        let cut = source.cut.clone();
+        let damaged = || format!("`{}` is damaged: {cut}nothing of it can be shown", path.display());
         schema::check(db).with_context(damaged)?;
         let start = start::read(db).with_context(damaged)?;
         let mut bounds = Bounds::new(&start.host).with_context(damaged)?;
@@ -80,26 +80,20 @@ impl Recording {
             Ok(end) => (end, None),
             Err(error) => (None, Some(error)),
         };
-        let whole = end.as_ref().map(|end| end.duration);
         let damage = damage.or(end_damage);
-        let readable = intervals.last().map_or(Duration::ZERO, |interval| interval.to);
+        let until = seconds(intervals.last().map_or(Duration::ZERO, |interval| interval.to));
         let incomplete = match (&damage, &end) {
             (None, Some(_)) => None,
-            (None, None) => {
-                Some(format!("cut short after {}: tracer was ended before it could finish", seconds(readable)))
-            }
-            (Some(error), _) => {
-                let lost = whole.map_or(String::new(), |whole| format!(" of {}", seconds(whole)));
-                let cut =
-                    source.cut.map_or(String::new(), |(there, whole)| format!("cut to {there} of {whole} bytes, "));
-                Some(format!(
-                    "damaged after {}{lost}, {} intervals: {cut}{}",
-                    seconds(readable),
-                    intervals.len(),
-                    words(error)
-                ))
+            (None, None) => Some(match source.user {
+                Some(process) => format!("{until} so far: process {process} is still at it"),
+                None => format!("cut short after {until}: tracer was ended before it could finish"),
+            }),
+            (Some(error), end) => {
+                let whole = end.as_ref().map_or(String::new(), |end| format!(" of {}", seconds(end.duration)));
+                Some(format!("damaged after {until}{whole}, {} intervals: {cut}{}", intervals.len(), words(error)))
             }
         };
+        drop(reading);
         // Figures of the whole run beside the counts of a part would be divided by one another.
         let end = end.filter(|_| damage.is_none());
         Ok(Self { start, end, incomplete, source, names, intervals })

@@ -2,8 +2,6 @@
 //!
 //! Must not know: which tables there are.
 
-use std::fmt::Write as _;
-
 use anyhow::{Context, Result, ensure};
 use rusqlite::{Connection, Params, Row};
 
@@ -61,8 +59,8 @@ pub(super) fn real(value: Option<f64>) -> f64 {
 
 /// An error as one line without control characters: SQLite quotes names out of the file.
 pub(super) fn words(error: &anyhow::Error) -> String {
-    let mut line = String::new();
-    // Writing into a string cannot fail.
-    let _ = write!(line, "{error:#}");
-    line.chars().map(|character| if character.is_control() { '?' } else { character }).collect()
+    // What rusqlite wraps says the same again.
+    let causes = error.chain().filter(|cause| !cause.is::<rusqlite::ffi::Error>());
+    let line = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
+    line.replace(char::is_control, "?")
 }

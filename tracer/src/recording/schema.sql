@@ -71,6 +71,8 @@ CREATE TABLE intervals (
     id INTEGER PRIMARY KEY,
     from_ns INTEGER NOT NULL,       -- since the hooks were attached
     to_ns INTEGER NOT NULL,
+    paths INTEGER NOT NULL,         -- paths first met
+    owners INTEGER NOT NULL,        -- owners first met
     kinds INTEGER NOT NULL,         -- rows in counts
     events INTEGER NOT NULL         -- sum of their events, failed allocations among them
 );
@@ -176,6 +178,15 @@ CREATE TABLE program_stats (
     missed INTEGER NOT NULL,        -- events at which it did not run, being in use on that CPU
     PRIMARY KEY (interval, position)
 ) WITHOUT ROWID;
+
+CREATE TABLE lookups (
+    -- How the paths of events were found since the run began; no rows when none are taken.
+    interval INTEGER PRIMARY KEY REFERENCES intervals (id),
+    hits INTEGER NOT NULL,          -- remembered
+    unwound INTEGER NOT NULL,       -- hits + unwound: events whose path was taken
+    evicted INTEGER NOT NULL,       -- remembered keys thrown out for others
+    unremembered INTEGER NOT NULL   -- of unwound: paths that could not be remembered
+);
 
 CREATE TABLE audit (
     -- Remembered paths unwound again since the run began; no rows without an audit.

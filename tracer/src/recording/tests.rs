@@ -9,9 +9,15 @@ use tempfile::TempDir;
 use super::{Recording, Writer};
 use crate::batch::Batch;
 
+mod bad_input;
+mod damage;
+mod documents;
+mod killed;
 mod merging;
+mod placing;
 mod round_trip;
 mod sample;
+mod speed;
 
 /// A folder for one test, and the path of a recording in it.
 fn place() -> (TempDir, PathBuf) {

@@ -2,15 +2,12 @@
 //!
 //! Must not know: the clock; time comes with the batches.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::Path, time::Duration};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
-use super::{bounds::Bounds, end, interval, keys::Numbers, merge::Merged, place, schema, start};
+use super::{bounds::Bounds, end, interval, keys::Numbers, merge::Merged, place, rows::words, schema, start};
 use crate::{
     batch::Batch,
     run::{End, Start},
@@ -30,7 +27,8 @@ const READER_LEAVES: Duration = Duration::from_millis(500);
 /// Dropped without [`Writer::finish`], it keeps what was appended and reads as cut short.
 pub struct Writer {
     db: Connection,
-    path: PathBuf,
+    /// The path, for messages.
+    name: String,
     numbers: Numbers,
     bounds: Bounds,
     pending: Option<Merged>,
@@ -51,6 +49,11 @@ impl Writer {
     /// # Errors
     /// One line: what is in the way, and what to do.
     pub fn create(path: &Path, start: &Start, force: bool, owner: Option<(u32, u32)>) -> Result<Self> {
+        // A name may hold anything, so that one plain line is made of the error here.
+        Self::made(path, start, force, owner).map_err(|error| anyhow!(words(&error)))
+    }
+
+    fn made(path: &Path, start: &Start, force: bool, owner: Option<(u32, u32)>) -> Result<Self> {
         let bounds = Bounds::new(&start.host)?;
         let db = place::create(path, force, owner, |db| {
             db.execute_batch("BEGIN")?;
@@ -64,12 +67,14 @@ impl Writer {
         // at checkpoints alone.
         db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
         db.pragma_update(None, "synchronous", "NORMAL")?;
+        // From the first look at it on, SQLite holds its lock on a file in WAL mode: who would replace it sees that.
+        db.query_row("SELECT count(*) FROM run", [], |_| Ok(()))?;
         // The reader checks every reference; here that would cost as much as the writing.
         db.pragma_update(None, "foreign_keys", false)?;
         db.set_prepared_statement_cache_capacity(64);
         Ok(Self {
             db,
-            path: path.to_owned(),
+            name: words(&anyhow!("{}", path.display())),
             numbers: Numbers::default(),
             bounds,
             pending: None,
@@ -109,7 +114,7 @@ impl Writer {
         })?;
         self.finished = true;
         if !self.leave_one_file()? {
-            log::warn!("`{0}` is being read: `{0}-wal` belongs to it until that ends", self.path.display());
+            log::warn!("`{0}` is being read: `{0}-wal` belongs to it until that ends", self.name);
         }
         Ok(())
     }
@@ -131,7 +136,7 @@ impl Writer {
     fn transaction(&mut self, write: impl FnOnce(&Connection, &mut Numbers) -> Result<()>) -> Result<()> {
         let (intervals, until) = self.written;
         if self.broken {
-            bail!("recording `{}` ends after {until:?}: an earlier write failed", self.path.display());
+            bail!("recording `{}` ends after {until:?}: an earlier write failed", self.name);
         }
         // Until this has come to its end, the numbers in memory are not those in the file. And what could not be
         // written is missing: counts that go on after a gap would be believed.
@@ -142,9 +147,7 @@ impl Writer {
             transaction.commit()?;
             anyhow::Ok(())
         };
-        change().with_context(|| {
-            format!("recording `{}` ends after {until:?}, interval {intervals}", self.path.display())
-        })?;
+        change().with_context(|| format!("recording `{}` ends after {until:?}, interval {intervals}", self.name))?;
         self.broken = false;
         Ok(())
     }

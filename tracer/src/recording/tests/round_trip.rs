@@ -152,10 +152,32 @@ fn a_recording_can_be_read_while_it_is_written() {
     }
     let recording = Recording::open(&path).unwrap();
     assert_eq!(batches(&recording), [merge(&appended[..4]), merge(&appended[4..8])]);
+    let so_far = format!("2.0 s so far: process {} is still at it", std::process::id());
+    assert_eq!(recording.incomplete.as_ref(), Some(&so_far));
     // The reader is in the way of one plain file, but not of finishing.
     writer.finish(&sample::end()).unwrap();
     drop(recording);
     assert_eq!(Recording::open(&path).unwrap().end, Some(sample::end()));
+}
+
+#[test]
+fn a_reader_never_sees_half_an_interval() {
+    let (_folder, path) = place();
+    let appended = sample::batches(6, 4 * 60);
+    let all: Vec<_> = appended.chunks(4).map(merge).collect();
+    let mut writer = Writer::create(&path, &sample::start(), false, None).unwrap();
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| appended.iter().for_each(|batch| writer.append(batch).unwrap()));
+        let mut seen = 0;
+        while !writing.is_finished() {
+            let recording = Recording::open(&path).unwrap();
+            let incomplete = recording.incomplete.as_deref().unwrap();
+            assert!(!incomplete.contains("damaged"), "{incomplete}");
+            let read = batches(&recording);
+            assert!(read == all[..read.len()] && read.len() >= seen);
+            seen = read.len();
+        }
+    });
 }
 
 #[test]
