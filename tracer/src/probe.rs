@@ -256,7 +256,7 @@ const RING_BYTES: u32 = 8 << 20;
 /// The kernel function that makes single kernel words readable, 6.2 and later.
 pub const CAST: &str = "bpf_rdonly_cast";
 /// A structure that begins with an `unsigned long` on every architecture and kernel.
-pub const WORD_TYPE: &str = "pt_regs";
+const WORD_TYPE: &str = "pt_regs";
 
 /// Decides how paths are taken and fills the kernel side's configuration. Remembering is tried first where it is
 /// wanted: a self-test proves that return addresses are found.
@@ -291,7 +291,7 @@ fn choose_paths(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Si
 }
 
 /// The kernel side's configuration for what was asked for on this kernel.
-fn settings(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Sizes) -> config::Config {
+pub fn settings(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Sizes) -> config::Config {
     let mut settings = config::Config {
         paths: match config.paths {
             Paths::Exact | Paths::Sample(_) => paths::REMEMBERED,

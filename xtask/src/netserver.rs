@@ -11,10 +11,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use nix::{
-    sys::{
-        prctl,
-        signal::{Signal, killpg},
-    },
+    sys::signal::{Signal, killpg},
     unistd::Pid,
 };
 
@@ -51,9 +48,7 @@ impl Netserver {
         let mut command = command::clean(program, ["-4", "-D", "-L", "127.0.0.1", "-p", &port.to_string()]);
         // A group of its own: Ctrl-C must reach the tracer first, and its children are to be stopped with it.
         command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        // SAFETY: between fork and exec only async-signal-safe functions may be called; this is the system call prctl
-        // and nothing else.
-        unsafe { command.pre_exec(|| prctl::set_pdeathsig(Signal::SIGTERM).map_err(Into::into)) };
+        command::end_with_us(&mut command);
         let process = command.spawn().with_context(|| format!("`{}`", command::shown(&command)))?;
         Ok(Self { process, port })
     }

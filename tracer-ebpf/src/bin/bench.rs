@@ -14,6 +14,8 @@
 )]
 #![allow(dead_code, reason = "the product's other programs are not here")]
 
+#[path = "../event.rs"]
+mod event;
 #[path = "../filter.rs"]
 mod filter;
 #[path = "../loss.rs"]

@@ -8,11 +8,11 @@ use aya::{
     maps::Array,
     programs::{RawTracePoint, RawTracePointRunOptions, TestRun as _},
 };
-use tracer::probe::{self, kernel::Kernel, sizes::Sizes};
-use tracer_common::{
-    config::{Config, by, paths, reads},
-    path::CUTS,
+use tracer::{
+    config::Config,
+    probe::{self, Text, kernel::Kernel, sizes::Sizes},
 };
+use tracer_common::config::reads;
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/bench"));
 
@@ -38,29 +38,10 @@ pub(crate) fn attach_empty() -> Result<()> {
 /// synthetic paths are none.
 pub(crate) fn load(sizes: Sizes) -> Result<Ebpf> {
     let kernel = Kernel::read().ok();
-    let typed = kernel.as_ref().is_some_and(|it| it.function(probe::CAST).is_some());
-    let settings = Config {
-        paths: paths::REMEMBERED,
-        reads: if typed { reads::TYPED } else { reads::COPIED },
-        one_in: 1,
-        audit: 0,
-        by: by::OFF,
-        filters: 0,
-        min_order: 0,
-        gfp: 0,
-        pid: 0,
-        user_stacks: 0,
-        refill_argument: 0,
-        stack_bytes: kernel.as_ref().and_then(Kernel::stack_bytes).unwrap_or(0x4000),
-        counters: sizes.counters,
-        sets: sizes.sets,
-        records: sizes.records,
-        log: 0,
-        word_type: kernel.as_ref().and_then(|it| it.structure(probe::WORD_TYPE)).unwrap_or(0),
-        comm: [0; 16],
-        cuts: [[0; 2]; CUTS],
-        entry: [0; 2],
-    };
+    let mut settings = probe::settings(&Config::default(), kernel.as_ref(), &Text::default(), sizes);
+    if kernel.as_ref().is_some_and(|it| it.function(probe::CAST).is_some()) {
+        settings.reads = reads::TYPED;
+    }
     probe::load_object(OBJECT, &settings, kernel.as_ref(), sizes)
 }
 
