@@ -21,10 +21,14 @@ pub struct Cli {
 pub enum Command {
     /// Attach, run a command, report at the end
     Run(Run),
+    /// Watch the system on live screens until q
+    Top(Top),
     /// Attach and record until the time is over or Ctrl-C
     Record(Record),
     /// Print single events as they happen
     Events(Events),
+    /// Show a recording on the same screens as a run
+    View(View),
     /// Show a recording as text or JSON
     Report(Report),
     /// Write a recording in a form that other tools read
@@ -45,6 +49,7 @@ pub enum Command {
 
 /// `tracer run`
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Run {
     /// What to attach and count
     #[command(flatten)]
@@ -58,6 +63,9 @@ pub struct Run {
     /// Plain text (the default when stdout is no terminal)
     #[arg(long)]
     pub no_tui: bool,
+    /// Draw the screens with ASCII alone
+    #[arg(long)]
+    pub ascii: bool,
     /// Print the report as JSON on stdout
     #[arg(long)]
     pub json: bool,
@@ -67,6 +75,36 @@ pub struct Run {
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub argv: Vec<OsString>,
+}
+
+/// `tracer top`
+#[derive(Args, Debug)]
+pub struct Top {
+    /// What to attach and count
+    #[command(flatten)]
+    pub attach: Attach,
+    /// Stop after this long, such as 30s (default: at q)
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub duration: Option<Duration>,
+    /// Draw the screens with ASCII alone
+    #[arg(long)]
+    pub ascii: bool,
+    /// What to show of it
+    #[command(flatten)]
+    pub show: Show,
+}
+
+/// `tracer view`
+#[derive(Args, Debug)]
+pub struct View {
+    /// The recording
+    pub file: PathBuf,
+    /// Draw the screens with ASCII alone
+    #[arg(long)]
+    pub ascii: bool,
+    /// What to show of it
+    #[command(flatten)]
+    pub show: Show,
 }
 
 /// `tracer record`

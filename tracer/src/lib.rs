@@ -26,8 +26,9 @@
 //! - [`symbols`], [`gfp`], [`routes`], [`system`]: names for addresses and flags, what a path means, the machine.
 //! - [`model`], [`snapshot`], [`units`]: sums, and the picture that is shown. [`snapshot`] is also the JSON form.
 //! - [`workload`]: the command under test, and what its output says.
-//! - [`recording`]: one SQLite file; its tables are described there and in `tracer/docs/recording.md`.
+//! - [`recording`]: one `SQLite` file; its tables are described there and in `tracer/docs/recording.md`.
 //! - [`output`]: text, JSON, folded stacks, single events.
+//! - [`tui`]: the screens, live and of a recording.
 //! - [`session`]: one run from attaching to the report; the only place that knows everyone.
 //!
 //! # How paths are counted
@@ -78,5 +79,6 @@ pub mod signal;
 pub mod snapshot;
 pub mod symbols;
 pub mod system;
+pub mod tui;
 pub mod units;
 pub mod workload;

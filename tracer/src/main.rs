@@ -19,6 +19,7 @@ use tracer::{
     session,
     snapshot::{Snapshot, Verdict},
     system,
+    tui::{self, Look, view::Theme},
     workload::command::{Echo, StartError},
 };
 
@@ -42,6 +43,11 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<ExitCode> {
     match command {
         Command::Run(run) => runtime()?.block_on(self::run(run)),
+        Command::Top(top) => runtime()?.block_on(self::top(top)),
+        Command::View(view) => {
+            tui::view_file(&view.file, look(&view.show, view.ascii, None))?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Record(record) => runtime()?.block_on(self::record(record)),
         Command::Events(events) => runtime()?.block_on(self::events(events)),
         Command::Report(report) => {
@@ -83,12 +89,44 @@ impl log::Log for Diagnostics {
 
 async fn run(run: cli::Run) -> Result<ExitCode> {
     let config = config(&run.attach)?;
-    let invocation = session::invocation(run.argv, run.as_root, Echo::To(Box::new(io::stderr())))?;
+    // What is said on stderr would be written over the screens.
+    let is_talkative = run.attach.verbose && io::stderr().is_terminal();
+    let (echo, look): (Box<dyn Write + Send>, _) =
+        if run.no_tui || run.json || is_talkative || !tui::terminal::is_usable() {
+            (Box::new(io::stderr()), None)
+        } else {
+            let (pipe, output) = tui::live::output();
+            (Box::new(pipe), Some(look(&run.show, run.ascii, Some(output))))
+        };
+    let invocation = session::invocation(run.argv, run.as_root, Echo::To(echo))?;
     let to = run.output.as_deref().map(|path| session::record_to(path, run.attach.force)).transpose()?;
-    let finished = session::run(&config, invocation, to).await?;
+    let finished = session::run(&config, invocation, to, look).await?;
     let snapshot = finished.model.snapshot_of(&shown(&run.show));
-    print_report(&snapshot, run.json, &run.show)?;
+    match print_report(&snapshot, run.json, &run.show) {
+        Err(error) if !is_closed_pipe(&error) => return Err(error),
+        _ => {}
+    }
     Ok(ExitCode::from(u8::try_from(finished.exit_code.unwrap_or(0)).unwrap_or(255)))
+}
+
+async fn top(top: cli::Top) -> Result<ExitCode> {
+    if !tui::terminal::is_usable() {
+        bail!("`top` needs a terminal; `tracer record -o FILE` and `tracer report FILE` work without one");
+    }
+    let config = Config { verbose: false, ..config(&top.attach)? };
+    let finished = session::top(&config, top.duration, look(&top.show, top.ascii, None)).await?;
+    match print_report(&finished.model.snapshot_of(&shown(&top.show)), false, &top.show) {
+        Err(error) if !is_closed_pipe(&error) => return Err(error),
+        _ => {}
+    }
+    Ok(if is_complete(&finished.model) { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// How the screens look.
+fn look(show: &Show, ascii: bool, output: Option<tui::live::Output>) -> Look {
+    let style = style(show.color);
+    let theme = Theme { color: style.color, unicode: style.unicode && !ascii };
+    Look { theme, filter: shown(show), weight: show.weight, output }
 }
 
 async fn record(record: cli::Record) -> Result<ExitCode> {
@@ -278,7 +316,9 @@ fn terminal_columns() -> Option<u16> {
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.chain().filter_map(|it| it.downcast_ref::<io::Error>()).any(|it| it.kind() == io::ErrorKind::BrokenPipe)
+    // A terminal that is gone answers EIO.
+    let is_closed = |it: &io::Error| it.kind() == io::ErrorKind::BrokenPipe || it.raw_os_error() == Some(libc::EIO);
+    error.chain().filter_map(|it| it.downcast_ref::<io::Error>()).any(is_closed)
 }
 
 /// One line on stderr; a closed stderr is no reason to panic.

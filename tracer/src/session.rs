@@ -3,6 +3,8 @@
 //! One task owns the model. It reads the maps at every interval, names what is new, applies it to the model and
 //! hands it to the recording; nothing else touches them.
 
+mod shown;
+
 use std::{
     collections::HashMap,
     ffi::OsString,
@@ -14,9 +16,10 @@ use anyhow::{Context as _, Result};
 use nix::sys::signal::Signal;
 use tokio::{
     signal::unix::{SignalKind, signal},
-    time::{Instant as Tick, MissedTickBehavior, interval_at, sleep_until},
+    time::{Instant as Tick, Interval, MissedTickBehavior, interval_at, sleep_until},
 };
 
+use self::shown::Shown;
 use crate::{
     batch::{Batch, Frame},
     collect::{Collector, stream::Stream},
@@ -29,6 +32,7 @@ use crate::{
     run::{BeforeAfter, Benchmark, End, Start, System},
     symbols::Symbols,
     system,
+    tui::{Look, app::Kind},
     workload::{
         self,
         command::{Invocation, Outcome, Running},
@@ -54,22 +58,42 @@ pub struct Finished {
     pub exit_code: Option<i32>,
 }
 
-/// Runs a command under tracing, until it has ended or a signal stops it.
+/// Runs a command under tracing, until it has ended or a signal stops it; on screens if a look is given.
 ///
 /// # Errors
 /// What kept the tracer from attaching or recording, or (as a [`workload::command::StartError`]) the command from
 /// starting.
-pub async fn run(config: &Config, invocation: Invocation, record: Option<RecordTo>) -> Result<Finished> {
+pub async fn run(
+    config: &Config,
+    invocation: Invocation,
+    record: Option<RecordTo>,
+    look: Option<Look>,
+) -> Result<Finished> {
     let argv: Vec<String> = invocation.argv.iter().map(|it| it.to_string_lossy().into_owned()).collect();
     let command = invocation.prepare()?;
     let mut signals = Signals::new()?;
     let mut tracing = Tracing::start(config, &argv, record)?;
     let mut running = command.start()?;
-    let outcome = tracing.follow(&mut running, &mut signals).await?;
+    let mut shown = Shown::open(look, tracing.model.start(), Kind::Run, config.interval)?;
+    let outcome = tracing.follow(&mut running, &mut signals, &mut shown).await?;
     let benchmark = workload::parse(&argv, &outcome.stdout, &outcome.stderr);
     let exit_code = outcome.end.exit_code;
     let model = tracing.finish(Some((outcome, benchmark)))?;
+    shown.stay(&model, &mut signals).await;
     Ok(Finished { model, exit_code: Some(exit_code) })
+}
+
+/// Shows the system on screens until one leaves, the time is over or a signal comes.
+///
+/// # Errors
+/// What kept the tracer from attaching or from taking the terminal over.
+pub async fn top(config: &Config, duration: Option<Duration>, look: Look) -> Result<Finished> {
+    let mut signals = Signals::new()?;
+    let mut tracing = Tracing::start(config, &[], None)?;
+    let mut shown = Shown::open(Some(look), tracing.model.start(), Kind::Top, config.interval)?;
+    tracing.wait(duration, &mut signals, &mut shown).await?;
+    tracing.warnings.extend(shown.close());
+    Ok(Finished { model: tracing.finish(None)?, exit_code: None })
 }
 
 /// Records until the time is over or a signal comes.
@@ -79,7 +103,7 @@ pub async fn run(config: &Config, invocation: Invocation, record: Option<RecordT
 pub async fn record(config: &Config, duration: Option<Duration>, record: RecordTo) -> Result<Finished> {
     let mut signals = Signals::new()?;
     let mut tracing = Tracing::start(config, &[], Some(record))?;
-    tracing.wait(duration, &mut signals).await?;
+    tracing.wait(duration, &mut signals, &mut Shown::default()).await?;
     Ok(Finished { model: tracing.finish(None)?, exit_code: None })
 }
 
@@ -246,9 +270,8 @@ impl Tracing {
     }
 
     /// Reads at every interval until the command has ended; a signal is passed on to it, a second one kills it.
-    async fn follow(&mut self, running: &mut Running, signals: &mut Signals) -> Result<Outcome> {
-        let mut ticks = interval_at(Tick::now() + self.interval, self.interval);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    async fn follow(&mut self, running: &mut Running, signals: &mut Signals, shown: &mut Shown) -> Result<Outcome> {
+        let mut ticks = every(self.interval);
         let mut stopped = false;
         loop {
             tokio::select! {
@@ -257,24 +280,56 @@ impl Tracing {
                     running.stop(if stopped { Signal::SIGKILL } else { received });
                     if !stopped {
                         self.warnings.push(format!("stopped by {received} before the command had ended"));
+                        shown.end_because(format!("{received} was passed on to the command"));
                     }
                     stopped = true;
                 }
-                _ = ticks.tick() => self.read()?,
+                wish = shown.wished() => match wish {
+                    Some(wish) if !wish.leave => {
+                        if ticks.period() != wish.interval {
+                            ticks = every(wish.interval);
+                        }
+                        shown.show(&self.model);
+                    }
+                    left => {
+                        self.warnings.extend(shown.close());
+                        // Screens that failed are no reason to stop the command.
+                        if left.is_some() {
+                            running.stop(if stopped { Signal::SIGKILL } else { Signal::SIGINT });
+                            self.warnings.push("stopped at the screens before the command had ended".to_owned());
+                            stopped = true;
+                        }
+                    }
+                },
+                _ = ticks.tick() => {
+                    self.read()?;
+                    shown.show(&self.model);
+                }
             }
         }
     }
 
-    /// Reads at every interval until the time is over or a signal comes.
-    async fn wait(&mut self, duration: Option<Duration>, signals: &mut Signals) -> Result<()> {
-        let mut ticks = interval_at(Tick::now() + self.interval, self.interval);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    /// Reads at every interval until the time is over, a signal comes, or one leaves the screens.
+    async fn wait(&mut self, duration: Option<Duration>, signals: &mut Signals, shown: &mut Shown) -> Result<()> {
+        let mut ticks = every(self.interval);
         let end = duration.map(|it| Tick::now() + it);
         loop {
             tokio::select! {
                 () = async { if let Some(end) = end { sleep_until(end).await } else { std::future::pending().await } } => return Ok(()),
                 _ = signals.next() => return Ok(()),
-                _ = ticks.tick() => self.read()?,
+                wish = shown.wished() => match wish {
+                    Some(wish) if !wish.leave => {
+                        if ticks.period() != wish.interval {
+                            ticks = every(wish.interval);
+                        }
+                        shown.show(&self.model);
+                    }
+                    _ => return Ok(()),
+                },
+                _ = ticks.tick() => {
+                    self.read()?;
+                    shown.show(&self.model);
+                }
             }
         }
     }
@@ -370,6 +425,13 @@ pub fn kernel_text(symbols: &Symbols) -> Text {
         symbols.extent_of("handle_softirqs"),
     ];
     Text { cuts: cuts.into_iter().flatten().collect(), entry: symbols.range("__entry_text_start", "__entry_text_end") }
+}
+
+/// Ticks from one interval on; those that come late are not made up for.
+fn every(interval: Duration) -> Interval {
+    let mut ticks = interval_at(Tick::now() + interval, interval);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    ticks
 }
 
 fn unix_ns() -> i64 {

@@ -23,6 +23,17 @@ pub fn short_count(number: u64) -> String {
     scaled(number as f64, 1000.0, &["", " k", " M", " G", " T", " P", " E"])
 }
 
+/// At most four characters: `950`, `5.9k`, `41k`, `18E`. For a cell of a matrix.
+pub fn tiny_count(number: u64) -> String {
+    let short = short_count(number);
+    let Some((digits, unit)) = short.split_once(' ') else { return short };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    match (whole.len(), fraction.chars().next()) {
+        (1, Some(tenth)) => format!("{whole}.{tenth}{unit}"),
+        _ => format!("{whole}{unit}"),
+    }
+}
+
 /// Three significant digits with an IEC unit: `24.1 GiB`; whole numbers of a unit as such: `4 KiB`.
 pub fn bytes(number: u64) -> String {
     let power = if number == 0 { 0 } else { number.trailing_zeros() / 10 };
@@ -77,6 +88,15 @@ pub fn seconds(duration_s: f64) -> String {
     } else {
         format!("{} h {:02} min", whole / 3600, whole % 3600 / 60)
     }
+}
+
+/// A running time as a clock shows it, whole seconds: `0:05`, `12:34`, `1:02:03`.
+pub fn clock(duration_s: f64) -> String {
+    // `as` saturates, and NaN becomes 0.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "no run is as long as 2^64 s")]
+    let whole = duration_s as u64;
+    let (hours, minutes, seconds) = (whole / 3600, whole % 3600 / 60, whole % 60);
+    if hours == 0 { format!("{minutes}:{seconds:02}") } else { format!("{hours}:{minutes:02}:{seconds:02}") }
 }
 
 /// A duration given in nanoseconds, as [`seconds`].
@@ -145,7 +165,9 @@ fn group(digits: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, count, decimal, nanoseconds, percent, rate, score, seconds, short_count, signed_count};
+    use super::{
+        bytes, clock, count, decimal, nanoseconds, percent, rate, score, seconds, short_count, signed_count, tiny_count,
+    };
 
     fn table(rows: &[(String, &str)]) {
         for (shown, expected) in rows {
@@ -177,6 +199,19 @@ mod tests {
             (short_count(999_500), "1.00 M"),
             (short_count(5_882_031), "5.88 M"),
             (short_count(u64::MAX), "18.4 E"),
+        ]);
+    }
+
+    #[test]
+    fn tiny_counts_take_four_characters() {
+        table(&[
+            (tiny_count(0), "0"),
+            (tiny_count(999), "999"),
+            (tiny_count(1_000), "1.0k"),
+            (tiny_count(6_959), "6.9k"),
+            (tiny_count(40_773), "40k"),
+            (tiny_count(999_499), "999k"),
+            (tiny_count(u64::MAX), "18E"),
         ]);
     }
 
@@ -221,6 +256,17 @@ mod tests {
             (seconds(125.0), "2 min 05 s"),
             (seconds(3_661.0), "1 h 01 min"),
             (seconds(f64::NAN), "-"),
+        ]);
+    }
+
+    #[test]
+    fn a_clock_shows_whole_seconds() {
+        table(&[
+            (clock(0.0), "0:00"),
+            (clock(59.99), "0:59"),
+            (clock(754.0), "12:34"),
+            (clock(3_723.5), "1:02:03"),
+            (clock(f64::NAN), "0:00"),
         ]);
     }
 
