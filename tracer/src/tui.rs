@@ -1,7 +1,7 @@
 //! The screens: one loop over keys, pictures and signals.
 //!
 //! State and its changes are in `app`, drawing in `view`, the terminal itself in `terminal`. Live runs are shown from
-//! a thread of their own ([`live::Screens`]), recordings from the caller's ([`view_file`]).
+//! [`live::Screens`], recordings by [`view_file`]; either way from a thread of their own.
 //! Must not know: aya, hooks, maps.
 
 pub mod app;
@@ -14,16 +14,20 @@ pub mod terminal;
 pub mod view;
 
 use std::{
+    panic,
     path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
+        mpsc::{self, RecvTimeoutError},
     },
+    thread,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use nix::{
+    poll::PollTimeout,
     sys::signal::{Signal, killpg},
     unistd::getpgrp,
 };
@@ -43,7 +47,11 @@ use self::{
 use crate::{model::Filter, output::Weight};
 
 /// How long the loop waits for a key before it looks at everything else.
-const WAIT: Duration = Duration::from_millis(50);
+const WAIT_MS: u8 = 50;
+/// How often a signal that ends the screens of a recording is looked for.
+const WAIT: Duration = Duration::from_millis(100);
+/// How long the screens may take to end: a terminal that is gone may hold them for ever.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Events taken before the next picture is drawn, so that a storm of them cannot stop it.
 const EVENTS_AT_ONCE: usize = 256;
 /// Rows that a turn of the mouse wheel moves by.
@@ -100,12 +108,37 @@ pub fn view_file(path: &Path, look: Look) -> Result<()> {
         app.on(Action::Output(stdout.to_owned()));
         app.on(Action::Output(stderr.to_owned()));
     }
-    let mut stage = Stage::take(look.theme)?;
-    let mut feed = Feed::Recorded { tape: Box::new(tape), filter: look.filter, ended };
-    let result = run(&mut stage, &mut app, &mut feed);
-    let is_hung_up = matches!(&feed, Feed::Recorded { ended, .. } if ended.load(Ordering::Relaxed));
-    // A terminal that is gone is no error of ours.
-    if is_hung_up { Ok(()) } else { result }
+    let stage = Stage::take(look.theme)?;
+    let feed = Feed::Recorded { tape: Box::new(tape), filter: look.filter, ended: Arc::clone(&ended) };
+    let screens = spawn(stage, app, feed)?;
+    loop {
+        match screens.recv_timeout(WAIT) {
+            // A terminal that is gone is no error of ours.
+            Ok(result) => return if ended.load(Ordering::Relaxed) { Ok(()) } else { result },
+            Err(RecvTimeoutError::Timeout) if !ended.load(Ordering::Relaxed) => {}
+            Err(_) => {
+                let _ended = screens.recv_timeout(PATIENCE);
+                terminal::give_back();
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Shows the screens in a thread of their own; how they ended comes back.
+fn spawn(mut stage: Stage, mut app: App, mut feed: Feed) -> Result<mpsc::Receiver<Result<()>>> {
+    let (finish, ended) = mpsc::sync_channel(1);
+    thread::Builder::new()
+        .name("screens".into())
+        .spawn(move || {
+            // The message of a panic has been printed by now, on a terminal given back.
+            let result = panic::catch_unwind(panic::AssertUnwindSafe(|| run(&mut stage, &mut app, &mut feed)))
+                .unwrap_or_else(|_| Err(anyhow!("drawing panicked")));
+            drop(stage);
+            let _nobody_waits = finish.send(result);
+        })
+        .context("starting the thread of the screens")?;
+    Ok(ended)
 }
 
 impl Stage {
@@ -166,12 +199,11 @@ fn run(stage: &mut Stage, app: &mut App, source: &mut Feed) -> Result<()> {
 /// Takes the keys and clicks that are there, or waits a little for one; whether there is something to draw.
 fn take_events(stage: &mut Stage, app: &mut App, feed: &mut Feed) -> Result<bool> {
     let mut changed = false;
-    let mut wait = WAIT;
+    terminal::wait_for_key(WAIT_MS.into())?;
     for _ in 0..EVENTS_AT_ONCE {
-        if !event::poll(wait).context("waiting for a key")? {
+        if !event::poll(Duration::ZERO).context("waiting for a key")? {
             break;
         }
-        wait = Duration::ZERO;
         let event = event::read().context("reading a key")?;
         for action in meant(&event, stage, app) {
             let effect = app.on(action);
@@ -181,6 +213,7 @@ fn take_events(stage: &mut Stage, app: &mut App, feed: &mut Feed) -> Result<bool
         if app.wish.leave {
             break;
         }
+        terminal::wait_for_key(PollTimeout::ZERO)?;
     }
     Ok(changed)
 }

@@ -4,27 +4,23 @@
 
 use std::{
     io::{self, Write},
-    panic,
     sync::mpsc,
-    thread,
     time::Duration,
 };
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::Result;
 use tokio::sync::watch;
 
 use super::{
-    Feed, Look, Stage,
+    Feed, Look, PATIENCE, Stage,
     app::{App, Kind},
     link::{Picture, Wish},
-    terminal,
+    spawn, terminal,
 };
 use crate::run::Start;
 
 /// Pieces of the command's output that may wait to be shown.
 const WAITING: usize = 256;
-/// How long the screens may take to end: a terminal that is gone may hold them for ever.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The session's side of live screens. Dropping it gives the terminal back.
 pub struct Screens {
@@ -63,25 +59,13 @@ impl Screens {
     /// # Errors
     /// When the terminal cannot be taken over.
     pub fn open(start: &Start, kind: Kind, look: Look, interval: Duration) -> Result<Self> {
-        let mut stage = Stage::take(look.theme)?;
+        let stage = Stage::take(look.theme)?;
         let wish = Wish { filter: look.filter, interval, paused: false, leave: false };
-        let mut app = App { weight: look.weight, ..App::new(start.clone(), kind, wish.clone()) };
+        let app = App { weight: look.weight, ..App::new(start.clone(), kind, wish.clone()) };
         let (pictures, newest) = watch::channel(None);
         let (teller, wishes) = watch::channel(wish);
-        let (finish, ended) = mpsc::sync_channel(1);
-        let mut feed = Feed::Live { pictures: newest, wishes: teller, output: look.output };
-        thread::Builder::new()
-            .name("screens".into())
-            .spawn(move || {
-                // The message of a panic has been printed by now, on a terminal given back.
-                let result =
-                    panic::catch_unwind(panic::AssertUnwindSafe(|| super::run(&mut stage, &mut app, &mut feed)))
-                        .unwrap_or_else(|_| Err(anyhow!("drawing panicked")));
-                drop(stage);
-                let _nobody_waits = finish.send(result);
-            })
-            .context("starting the thread of the screens")?;
-        Ok(Self { pictures: Some(pictures), wishes, ended })
+        let feed = Feed::Live { pictures: newest, wishes: teller, output: look.output };
+        Ok(Self { pictures: Some(pictures), wishes, ended: spawn(stage, app, feed)? })
     }
 
     /// Shows a picture in place of the last.

@@ -5,6 +5,7 @@
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
+    os::fd::AsFd as _,
     panic,
     sync::{
         Once,
@@ -12,8 +13,12 @@ use std::{
     },
 };
 
-use anyhow::{Context as _, Result};
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
+use anyhow::{Context as _, Result, ensure};
+use nix::{
+    errno::Errno,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction},
+};
 use ratatui::{
     Terminal,
     backend::CrosstermBackend,
@@ -72,6 +77,22 @@ impl Drop for Guard {
     fn drop(&mut self) {
         give_back();
     }
+}
+
+/// Waits for a key, a signal or the time to be over.
+///
+/// # Errors
+/// When the terminal is gone. crossterm, asked for an event then, would never come back.
+pub(super) fn wait_for_key(time: PollTimeout) -> Result<()> {
+    let stdin = io::stdin();
+    let mut polled = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+    match poll(&mut polled, time) {
+        Ok(_) | Err(Errno::EINTR) => {}
+        Err(error) => return Err(error).context("waiting for a key"),
+    }
+    let gone = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
+    ensure!(!polled[0].revents().is_some_and(|found| found.intersects(gone)), "the terminal is gone");
+    Ok(())
 }
 
 /// Whether the terminal is still ours: a panic in another thread gives it back.
