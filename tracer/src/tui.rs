@@ -56,6 +56,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const EVENTS_AT_ONCE: usize = 256;
 /// Rows that a turn of the mouse wheel moves by.
 const WHEEL: usize = 3;
+/// How long no picture may come before it is said: those of many paths take a while to make.
+const QUIET: Duration = Duration::from_secs(3);
 /// Pictures that may fail to come before it is said.
 const MISSED_PICTURES: u32 = 4;
 
@@ -305,7 +307,7 @@ fn take_feed(app: &mut App, feed: &mut Feed, came: &mut Instant) -> Option<bool>
     let is_due = app.picture.as_ref().is_some_and(|picture| picture.phase == Phase::Running) && !app.wish.paused;
     let late = Some(came.elapsed()).filter(|since| {
         // Whole seconds, so that waiting draws once a second.
-        is_due && *since > (app.wish.interval * MISSED_PICTURES).max(Duration::from_secs(2))
+        is_due && *since > (app.wish.interval * MISSED_PICTURES).max(QUIET)
     });
     let late = late.map(|since| Duration::from_secs(since.as_secs()));
     if late != app.quiet {

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Making pictures takes at most one part in so many of the time.
-const SHARE: u32 = 20;
+const SHARE: u32 = 10;
 /// How often free blocks are read: the kernel takes the zone lock for it.
 const FREE_BLOCKS_EVERY: Duration = Duration::from_secs(1);
 
@@ -76,13 +76,11 @@ impl Shown {
 
     /// What is wished from now on; `None` when the screens have ended. Never comes where there are none.
     pub(super) async fn wished(&mut self) -> Option<Wish> {
-        match &mut self.screens {
-            Some(screens) => {
-                self.due = None;
-                screens.changed().await
-            }
-            None => std::future::pending().await,
-        }
+        let Some(screens) = &mut self.screens else { return std::future::pending().await };
+        let wish = screens.changed().await;
+        // Whoever asks for something else is answered at once.
+        self.due = None;
+        wish
     }
 
     /// Gives the terminal back; what went wrong with it before.

@@ -29,6 +29,7 @@ use self::{
 };
 use super::link::{Phase, Picture, Wish};
 use crate::{
+    model::Filter,
     output::Weight,
     run::{Score, Start},
     snapshot::{PathRow, Snapshot},
@@ -37,6 +38,9 @@ use crate::{
 
 /// Lengths of an interval that `+` and `-` go through, ms.
 const INTERVALS_MS: [u64; 8] = [50, 100, 250, 500, 1_000, 2_000, 5_000, 10_000];
+
+/// Filters whose samples are kept.
+const SHELF: usize = 8;
 
 /// Why time stands still while live.
 const ONLY_RECORDED: &str = "only a recording can be stepped through: tracer view FILE";
@@ -290,6 +294,8 @@ pub struct App {
     pub rates: Rates,
     /// Path by path over a whole recording; `None` while live, where [`App::rates`] knows it.
     pub trend: Option<Rates>,
+    /// What was sampled through other filters, oldest first.
+    pub shelf: Vec<(Filter, History, Rates)>,
     /// Current rates; `None` where not known.
     pub recent: Option<Recent>,
     /// The Paths screen.
@@ -331,6 +337,7 @@ impl App {
             history: History::default(),
             rates: Rates::default(),
             trend: None,
+            shelf: Vec::new(),
             recent: None,
             paths: Paths::default(),
             flame: Flame::default(),
@@ -360,7 +367,10 @@ impl App {
             }
             Action::Output(text) => {
                 let ended = self.transcript.push(&text);
-                self.score = ended.iter().rev().find_map(|line| workload::interim(line)).or(self.score.take());
+                // A recording does not tell when a line was written.
+                if self.kind != Kind::Recording {
+                    self.score = ended.iter().rev().find_map(|line| workload::interim(line)).or(self.score.take());
+                }
                 // What one is reading stands still while more is written.
                 if self.output_scroll > 0 {
                     self.output_scroll += ended.len();
@@ -522,11 +532,8 @@ impl App {
         if is_final && self.wish.paused {
             self.wish.paused = false;
         }
-        if self.picture.as_ref().is_some_and(|last| last.filter != picture.filter) {
-            self.history.clear();
-            self.rates.clear();
-            // What was counted before was seen through another filter.
-            self.base = None;
+        if let Some(last) = self.picture.as_ref().map(|last| last.filter.clone()).filter(|it| *it != picture.filter) {
+            self.shelve(last, &picture.filter);
         }
         if let Some(before) = &picture.before {
             self.rates.clear();
@@ -545,6 +552,25 @@ impl App {
         }
         self.picture = Some(picture);
         self.refresh();
+    }
+
+    /// Lays what was sampled through the last filter aside, and takes up what there is of the new one: since samples
+    /// are totals, a gap between them costs resolution alone.
+    fn shelve(&mut self, last: Filter, new: &Filter) {
+        // What was counted before was seen through another filter.
+        self.base = None;
+        let known = self.shelf.iter().position(|(filter, ..)| filter == new).map(|at| self.shelf.remove(at));
+        let (history, rates) = known.map(|(_, history, rates)| (history, rates)).unwrap_or_default();
+        // Of a recording, the whole history through the new filter has come before the picture.
+        if self.kind != Kind::Recording {
+            let history = std::mem::replace(&mut self.history, history);
+            let rates = std::mem::replace(&mut self.rates, rates);
+            self.shelf.push((last, history, rates));
+            if self.shelf.len() > SHELF {
+                // The first is most likely the one without a filter, to which one comes back.
+                self.shelf.remove(1);
+            }
+        }
     }
 
     /// Derives anew what the screen on show needs.

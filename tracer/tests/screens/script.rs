@@ -11,6 +11,7 @@ use tracer::{
             Action, App, Effect, Kind, Screen,
             prompt::{Format, Prompt},
             rows::{Group, Sort},
+            seen::{Shape, shaped, since},
         },
         keys::{self, BINDINGS, Key},
         link::{Phase, Picture, Step},
@@ -305,6 +306,47 @@ fn a_selection_follows_its_path_when_others_overtake_it() {
     session.app.on(Action::Picture(Box::new(picture)));
     assert_eq!(session.row(), selected);
     assert_ne!(session.app.selected_row(), place);
+}
+
+#[test]
+fn counts_close_in_every_shape_and_since_every_zero() {
+    let whole = runs::lossy().snapshot();
+    let mut earlier = whole.clone();
+    // Half of one path, none of the other, and a third of what was lost.
+    let pages = earlier.pages.as_mut().expect("pages");
+    pages.paths.truncate(1);
+    let path = &mut pages.paths[0];
+    let half = path.events / 2;
+    (path.events, path.pages, path.bytes) = (half, half * 8, half * 8 * 4096);
+    path.orders.values_mut().for_each(|events| *events = half);
+    (pages.lost, pages.events) = (pages.lost / 3, half + pages.lost / 3);
+    let row = &mut pages.by_order[0];
+    (row.events, row.pages) = (pages.events, pages.events * 8);
+    for base in [None, Some(&earlier), Some(&whole)] {
+        for (no_allocator, no_variants) in [(false, false), (false, true), (true, false), (true, true)] {
+            let counted = base.map_or_else(|| whole.clone(), |base| since(&whole, base));
+            let seen = shaped(counted, Shape { no_allocator, no_variants });
+            let pages = seen.pages.expect("pages");
+            let of_paths: u64 = pages.paths.iter().map(|path| path.events).sum();
+            assert_eq!(of_paths + pages.lost, pages.events);
+            assert_eq!(pages.by_order.iter().map(|row| row.events).sum::<u64>(), pages.events);
+            assert!(pages.paths.iter().all(|path| path.orders.values().sum::<u64>() == path.events));
+            let expected = base.map_or(120, |base| 120 - base.pages.as_ref().map_or(0, |pages| pages.events));
+            assert_eq!(pages.events, expected);
+        }
+    }
+}
+
+#[test]
+fn the_chart_comes_back_with_the_filter_that_it_was_drawn_for() {
+    let mut app = cases::ordinary();
+    let whole = app.history.clone();
+    let picture = app.picture.clone().expect("a picture");
+    let filter = Filter { orders: [2].into(), ..Filter::default() };
+    app.on(Action::Picture(Box::new(Picture { filter, ..picture.clone() })));
+    assert_ne!(app.history, whole, "through another filter, history begins anew");
+    app.on(Action::Picture(Box::new(picture)));
+    assert_eq!(app.history, whole);
 }
 
 #[test]

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 pub(crate) const TRACER: &str = env!("CARGO_BIN_EXE_tracer");
 
 /// How long anything may take: the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A terminal, 80 columns by 24 rows at first.
 pub(crate) struct Tmux {

@@ -62,6 +62,11 @@ impl Node {
         way.iter().try_fold(self, |node, name| node.callees.iter().find(|callee| callee.name == *name))
     }
 
+    /// Frames of the longest way down from here.
+    pub fn depth(&self) -> usize {
+        self.callees.iter().map(|callee| callee.depth() + 1).max().unwrap_or(0)
+    }
+
     /// The heaviest callee.
     pub fn heaviest(&self) -> Option<&Self> {
         self.callees.iter().max_by_key(|callee| callee.weight)

@@ -84,11 +84,6 @@ impl History {
         self.samples.push(sample);
     }
 
-    /// Forgets all.
-    pub fn clear(&mut self) {
-        self.samples.clear();
-    }
-
     /// From when to when.
     pub fn span(&self) -> Option<(Duration, Duration)> {
         Some((self.samples.first()?.at, self.samples.last()?.at))

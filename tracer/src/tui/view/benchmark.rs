@@ -77,7 +77,8 @@ fn scored(score: &Score) -> String {
 
 fn output(sheet: &mut Sheet<'_>, area: Rect, app: &App) {
     let lines = app.transcript.len();
-    let mut remark = format!("{} lines", units::count(lines as u64));
+    let of = if app.kind == Kind::Recording { " of the whole run" } else { "" };
+    let mut remark = format!("{} lines{of}", units::count(lines as u64));
     if app.transcript.dropped() > 0 {
         remark = format!("{remark}, the first {} no longer kept", units::count(app.transcript.dropped()));
     }

@@ -18,6 +18,9 @@ use crate::{
 /// Columns of the labels at the left.
 const LABELS: u16 = 9;
 
+/// Columns of the screen that one of a chart takes at most.
+const WIDEST: usize = 4;
+
 /// Draws a history as stacked areas, order 0 at the bottom; `cursor` marks a time.
 pub(super) fn stacked(sheet: &mut Sheet<'_>, area: Rect, history: &History, cursor: Option<f64>) {
     if area.height < 3 || area.width <= LABELS + 4 {
@@ -25,6 +28,9 @@ pub(super) fn stacked(sheet: &mut Sheet<'_>, area: Rect, history: &History, curs
     }
     let plot = Rect { x: area.x + LABELS, width: area.width - LABELS, height: area.height - 1, ..area };
     let columns = history.columns(usize::from(plot.width));
+    // A short run gets wide columns.
+    let each = (usize::from(plot.width) / columns.len().max(1)).clamp(1, WIDEST);
+    let columns: Vec<Column> = columns.iter().flat_map(|column| std::iter::repeat_n(*column, each)).collect();
     let Some((from, to)) = history.span().filter(|_| !columns.is_empty()) else {
         sheet.put(plot.x, plot.y, plot.width, "no rate yet: two readings are needed", sheet.theme.faint());
         return;

@@ -17,10 +17,15 @@ use crate::{
 /// Lines at the foot: the frame selected and the orders' colours.
 const FOOT: u16 = 3;
 
+/// Callers shown of what is zoomed into.
+const CALLERS: usize = 3;
+
 /// Draws the screen.
 pub(super) fn draw(sheet: &mut Sheet<'_>, area: Rect, app: &App, seen: &Snapshot) {
     let tree = &app.flame.tree;
-    let remark = format!("width: {}; the caller above, the callee below", app.weight.name());
+    let rows = usize::from(area.height.saturating_sub(FOOT + 2));
+    let cut = if tree.depth() > rows { "; Enter zooms to what is deeper" } else { "" };
+    let remark = format!("width: {}; the caller above, the callee below{cut}", app.weight.name());
     let plot = sheet.heading(Rect { height: area.height.saturating_sub(FOOT), ..area }, "stacks", &remark);
     if tree.weight == 0 {
         let why = if seen.pages.is_none() { "page allocations are not measured" } else { "no allocation yet" };
@@ -31,7 +36,8 @@ pub(super) fn draw(sheet: &mut Sheet<'_>, area: Rect, app: &App, seen: &Snapshot
     let zoom = if tree.at(&app.flame.zoom).is_some() { app.flame.zoom.as_slice() } else { &[] };
     let mut above = plot.top();
     let mut node = tree;
-    for depth in 0..=zoom.len() {
+    // Of the callers of what is zoomed into, the nearest are enough: the rows are for what lies below.
+    for depth in zoom.len().saturating_sub(CALLERS)..=zoom.len() {
         if above >= plot.bottom() {
             return;
         }
