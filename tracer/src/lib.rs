@@ -21,6 +21,7 @@ pub mod run;
 pub mod session;
 pub mod signal;
 pub mod snapshot;
+pub mod stats;
 pub mod symbols;
 pub mod system;
 pub mod units;
