@@ -25,6 +25,8 @@ pub enum Command {
     Record(Record),
     /// Show a recording as text or JSON
     Report(Report),
+    /// Compare two runs, or two groups of runs
+    Diff(Diff),
     /// Write a recording in a form that other tools read
     Export(Export),
     /// Show what this kernel allows, and why not more
@@ -157,6 +159,35 @@ pub struct Report {
     pub show: Show,
 }
 
+/// `tracer diff`
+#[derive(Args, Debug)]
+pub struct Diff {
+    /// The recordings to compare with, such as before.db or before1.db,before2.db
+    #[arg(value_name = "A[,A2...]")]
+    pub a: OsString,
+    /// The recordings that are compared
+    #[arg(value_name = "B[,B2...]")]
+    pub b: OsString,
+    /// As JSON
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// For other tools: folded stacks with two columns, or a flame graph of B coloured by what changed
+    #[arg(long, value_enum)]
+    pub format: Option<DiffFormat>,
+    /// Write to OUT [default: stdout]
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// Overwrite OUT
+    #[arg(long)]
+    pub force: bool,
+    /// Changes of up to this much are noise, such as 2%; needed where there is one run each
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub noise: Option<f64>,
+    /// What to show of it
+    #[command(flatten)]
+    pub show: Show,
+}
+
 /// `tracer export`
 #[derive(Args, Debug)]
 pub struct Export {
@@ -205,6 +236,15 @@ pub enum Format {
     Json,
 }
 
+/// Forms of a comparison beside text and JSON.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiffFormat {
+    /// Folded stacks, the weights in A and in B behind each.
+    Folded,
+    /// Differential flame graph.
+    Svg,
+}
+
 /// When to use colours.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Color {
@@ -238,6 +278,15 @@ fn paths(text: &str) -> Result<Paths, String> {
             Some(_) => Err("after `sample=` comes a number from 1 to 1000000".to_owned()),
             None => Err("one of exact, unwound, sample=N, off".to_owned()),
         },
+    }
+}
+
+/// A percentage such as `2%`; a bare number is one too.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim_end();
+    match number.parse::<f64>() {
+        Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
+        _ => Err("a percentage is a number from 0 on, such as 2%".to_owned()),
     }
 }
 
@@ -279,6 +328,14 @@ mod tests {
         assert_eq!(duration("7"), Ok(Duration::from_secs(7)));
         for bad in ["", "s", "1x", "0ms", "-1s", "1e400s", "999999999999999999999h", "nan"] {
             assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn percentages_need_no_sign_but_must_not_be_negative() {
+        assert_eq!((percent("2%"), percent("0.5"), percent("0 %")), (Ok(2.0), Ok(0.5), Ok(0.0)));
+        for bad in ["", "%", "-1%", "inf", "nan%", "2%%", "two"] {
+            assert!(percent(bad).is_err(), "{bad}");
         }
     }
 

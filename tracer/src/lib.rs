@@ -9,6 +9,7 @@
 pub mod batch;
 pub mod cli;
 pub mod collect;
+pub mod compare;
 pub mod config;
 pub mod diagnosis;
 pub mod gfp;

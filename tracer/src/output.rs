@@ -3,8 +3,11 @@
 //! One file a format, each a function from a [`crate::snapshot::Snapshot`] to a writer. What they share stands here.
 //! Must not know: aya, probes, the kernel, where the bytes go.
 
+pub mod differential;
+pub mod flamegraph;
 pub mod folded;
 pub mod json;
+mod stacks;
 pub mod text;
 mod untrusted;
 

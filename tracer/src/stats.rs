@@ -105,6 +105,7 @@ impl Welch {
 }
 
 /// From one number to another in percent of the first; `None` from nothing to something.
+#[expect(clippy::float_cmp, reason = "the same figure is the same to the last bit")]
 pub fn change_percent(from: f64, to: f64) -> Option<f64> {
     // Exactly the same is exactly no change, 0 and 0 among it.
     if from == to {
