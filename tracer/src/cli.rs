@@ -211,9 +211,15 @@ pub struct Export {
     /// Only paths of this route
     #[arg(long, value_name = "NAME")]
     pub route: Option<Route>,
-    /// folded: begin each stack with its order, as `order-N`
+    /// Begin each stack with its order, as `order-N` (not csv, json)
     #[arg(long)]
     pub order_root: bool,
+    /// svg: outermost functions on top
+    #[arg(long)]
+    pub icicle: bool,
+    /// svg: what colours mean
+    #[arg(long, value_enum, value_name = "order|route")]
+    pub color_by: Option<ColorBy>,
     /// folded: end kernel functions in `_[k]`
     #[arg(long)]
     pub annotate: bool,
@@ -232,8 +238,27 @@ pub struct Doctor {
 pub enum Format {
     /// Folded stacks, for inferno and flamegraph.pl.
     Folded,
+    /// Flame graph, for browsers.
+    Svg,
+    /// For `go tool pprof` and what reads its files: events, pages and bytes, labelled by order, route and context.
+    Pprof,
+    /// For speedscope.app.
+    Speedscope,
+    /// For profiler.firefox.com.
+    Firefox,
+    /// A table: one row for each order of each path.
+    Csv,
     /// The report as JSON.
     Json,
+}
+
+/// What the colours of a flame graph mean.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColorBy {
+    /// The order of the blocks.
+    Order,
+    /// The route to the page allocator.
+    Route,
 }
 
 /// Forms of a comparison beside text and JSON.
@@ -265,6 +290,28 @@ pub enum By {
     Pid,
     /// Control group.
     Cgroup,
+}
+
+impl Export {
+    /// Refuses options that would do nothing in the form asked for.
+    ///
+    /// # Errors
+    /// One line naming the first of them.
+    pub fn check(&self) -> anyhow::Result<()> {
+        let is_table = matches!(self.format, Format::Csv | Format::Json);
+        for (option, is_given, does_something) in [
+            ("--annotate", self.annotate, self.format == Format::Folded),
+            ("--icicle", self.icicle, self.format == Format::Svg),
+            ("--color-by", self.color_by.is_some(), self.format == Format::Svg),
+            ("--order-root", self.order_root, !is_table),
+        ] {
+            if is_given && !does_something {
+                let form = self.format.to_possible_value().map_or(String::new(), |it| it.get_name().to_owned());
+                anyhow::bail!("`{option}` does nothing with `--format {form}`: leave it out");
+            }
+        }
+        Ok(())
+    }
 }
 
 /// `exact`, `unwound`, `sample=N` or `off`.

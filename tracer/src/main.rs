@@ -17,7 +17,7 @@ use tracer::{
     config::{self, Config, Filter},
     diagnosis::Diagnosis,
     model::{self, Model},
-    output::{differential, flamegraph, folded, json, text},
+    output::{csv, differential, firefox, flamegraph, folded, json, pprof, speedscope, text},
     session, system,
     snapshot::{Snapshot, Verdict},
     workload::command::{Echo, StartError},
@@ -158,12 +158,14 @@ fn is_complete(model: &Model) -> bool {
 }
 
 fn export(export: &cli::Export) -> Result<ExitCode> {
+    export.check()?;
     let model = session::replay(&export.file)?;
     let filter = model::Filter {
         orders: export.order.iter().copied().collect(),
         route: export.route.map(|route| route.to_string()),
     };
     let snapshot = model.snapshot_of(&filter);
+    let (weight, order_root) = (export.weight, export.order_root);
     let mut bytes = Vec::new();
     match export.format {
         cli::Format::Json => json::write(&snapshot, &mut bytes)?,
@@ -171,13 +173,21 @@ fn export(export: &cli::Export) -> Result<ExitCode> {
             let Some(pages) = &snapshot.pages else {
                 bail!("`{}` holds no page allocations: no hook for them was attached", export.file.display());
             };
-            let options = folded::Options {
-                weight: export.weight,
-                order_root: export.order_root,
-                annotate: export.annotate,
-            };
+            let options = folded::Options { weight, order_root, annotate: export.annotate };
             folded::write(pages, snapshot.host.page_size, options, &mut bytes)?;
         }
+        cli::Format::Svg => {
+            let color_by = export.color_by.map(|by| match by {
+                cli::ColorBy::Order => flamegraph::ColorBy::Order,
+                cli::ColorBy::Route => flamegraph::ColorBy::Route,
+            });
+            let options = flamegraph::Options { weight, order_root, icicle: export.icicle, color_by };
+            flamegraph::write(&snapshot, options, &mut bytes)?;
+        }
+        cli::Format::Pprof => pprof::write(&snapshot, weight, order_root, &mut bytes)?,
+        cli::Format::Speedscope => speedscope::write(&snapshot, weight, order_root, &mut bytes)?,
+        cli::Format::Firefox => firefox::write(&snapshot, weight, order_root, &mut bytes)?,
+        cli::Format::Csv => csv::write(&snapshot, &mut bytes)?,
     }
     deliver(&bytes, export.output.as_deref(), export.force)?;
     Ok(ExitCode::SUCCESS)

@@ -6,12 +6,12 @@ mod color;
 
 use std::io;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use inferno::flamegraph::{self, Direction, Palette, color::BasicPalette};
 
 pub use color::ColorBy;
 
-use super::{Weight, differential::Pairs, stacks::stacks, untrusted};
+use super::{Weight, differential::Pairs, stacks, untrusted};
 use crate::snapshot::Snapshot;
 
 /// Characters of a command that fit above a flame graph.
@@ -35,14 +35,9 @@ pub struct Options {
 /// # Errors
 /// There is nothing to draw, or the writer fails.
 pub fn write(snapshot: &Snapshot, options: Options, out: &mut dyn io::Write) -> Result<()> {
-    let Some(pages) = &snapshot.pages else { bail!("page allocations were not measured: there is nothing to draw") };
+    let pages = stacks::pages(snapshot)?;
     let page_size = snapshot.host.page_size;
-    let mut stacks = stacks(pages);
-    if options.order_root {
-        for stack in &mut stacks {
-            stack.frames.insert(0, format!("order-{}", stack.order));
-        }
-    }
+    let mut stacks = stacks::stacks(pages, options.order_root);
     let weight = |order, events| options.weight.of(order, events, page_size);
     let mut lines: Vec<String> = Vec::new();
     let mut palette = None;
@@ -116,10 +111,8 @@ fn style(options: Options) -> flamegraph::Options<'static> {
 }
 
 fn title(snapshot: &Snapshot, weight: Weight) -> String {
-    let command = snapshot.command.as_ref().map_or_else(|| "the whole system".to_owned(), |it| it.argv.join(" "));
-    let title =
-        format!("{} allocated during {command}", if weight == Weight::Events { "blocks" } else { weight.name() });
-    let title = untrusted::line(&title, false);
+    let what = if weight == Weight::Events { "blocks" } else { weight.name() };
+    let title = format!("{what} allocated during {}", stacks::subject(snapshot));
     if title.chars().count() > MOST { title.chars().take(MOST).chain("...".chars()).collect() } else { title }
 }
 
