@@ -26,7 +26,7 @@
 //! - [`symbols`], [`gfp`], [`routes`], [`system`]: names for addresses and flags, what a path means, the machine.
 //! - [`model`], [`snapshot`], [`units`]: sums, and the picture that is shown. [`snapshot`] is also the JSON form.
 //! - [`workload`]: the command under test, and what its output says.
-//! - [`recording`]: one SQLite file; its tables are described there and in `tracer/docs/recording.md`.
+//! - [`recording`]: one `SQLite` file; its tables are described there and in `tracer/docs/recording.md`.
 //! - [`output`]: text, JSON, folded stacks, single events.
 //! - [`session`]: one run from attaching to the report; the only place that knows everyone.
 //!
@@ -63,6 +63,7 @@
 pub mod batch;
 pub mod cli;
 pub mod collect;
+pub mod compare;
 pub mod config;
 pub mod diagnosis;
 pub mod event;
@@ -76,6 +77,7 @@ pub mod run;
 pub mod session;
 pub mod signal;
 pub mod snapshot;
+pub mod stats;
 pub mod symbols;
 pub mod system;
 pub mod units;

@@ -206,7 +206,7 @@ fn syscall_name(function: &str) -> Option<&'static str> {
 
 /// A symbol's name as written in the source: without what the compiler appended (`.isra.0`, `.constprop.0`,
 /// `.part.0`, `.cold`) and without `_noprof`, which allocation profiling appends from 6.10 on.
-fn stem(name: &str) -> &str {
+pub(crate) fn stem(name: &str) -> &str {
     let source = name.split('.').next().unwrap_or(name);
     source.strip_suffix("_noprof").unwrap_or(source)
 }

@@ -38,10 +38,7 @@ use core::{
 
 use aya_ebpf::{
     EbpfContext as _,
-    helpers::{
-        bpf_ktime_get_ns,
-        generated::bpf_loop,
-    },
+    helpers::{bpf_ktime_get_ns, generated::bpf_loop},
     macros::{map, raw_tracepoint},
     maps::Array,
     programs::RawTracePointContext,

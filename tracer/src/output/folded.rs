@@ -6,11 +6,8 @@
 
 use std::{collections::BTreeMap, io};
 
-use super::{Weight, untrusted};
+use super::{Weight, stacks::LOST, untrusted};
 use crate::snapshot::Pages;
-
-/// The frame under which events without a path stand.
-const LOST: &str = "[lost]";
 
 /// How stacks are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +29,7 @@ pub fn write(pages: &Pages, page_size: u64, options: Options, out: &mut dyn io::
 }
 
 /// Stacks with their weights, none of them 0. Paths that differ only in what a folded line cannot hold are one.
-fn stacks(pages: &Pages, page_size: u64, options: Options) -> BTreeMap<String, u64> {
+pub(super) fn stacks(pages: &Pages, page_size: u64, options: Options) -> BTreeMap<String, u64> {
     let mut stacks = BTreeMap::new();
     let mut add = |order: u8, frames: &str, events: u64| {
         let weight = options.weight.of(order, events, page_size);
