@@ -357,7 +357,10 @@ extern "C" fn search_inwards(cpu: u32) -> u32 {
             let address = read_volatile(addr_of!((*unwound).addresses[(before & ADDRESS) as usize]));
             if read_volatile(addr_of!((*stack)[slot])) == address {
                 let first = read_volatile(addr_of!((*unwound).first));
-                write_volatile(addr_of_mut!((*unwound).high[(before.wrapping_sub(first) & FRAME) as usize]), slot as u16);
+                write_volatile(
+                    addr_of_mut!((*unwound).high[(before.wrapping_sub(first) & FRAME) as usize]),
+                    slot as u16,
+                );
                 write_volatile(addr_of_mut!((*unwound).cursor), before);
             }
         }

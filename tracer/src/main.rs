@@ -16,8 +16,9 @@ use tracer::{
     diagnosis::Diagnosis,
     model::{self, Model},
     output::{folded, json, text},
-    session, system,
+    session,
     snapshot::{Snapshot, Verdict},
+    system,
     workload::command::{Echo, StartError},
 };
 
@@ -42,6 +43,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
     match command {
         Command::Run(run) => runtime()?.block_on(self::run(run)),
         Command::Record(record) => runtime()?.block_on(self::record(record)),
+        Command::Events(events) => runtime()?.block_on(self::events(events)),
         Command::Report(report) => {
             let model = session::replay(&report.file)?;
             let snapshot = model.snapshot_of(&shown(&report.show));
@@ -96,6 +98,28 @@ async fn record(record: cli::Record) -> Result<ExitCode> {
     Ok(if is_complete(&finished.model) { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
+async fn events(events: cli::Events) -> Result<ExitCode> {
+    let config = Config { events: true, ..config(&events.attach)? };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let as_json = events.json;
+    let tally = session::events(&config, events.count, &mut |writer, event| {
+        if as_json { writer.json(event, &mut out) } else { writer.text(event, &mut out) }?;
+        // Whoever watches wants lines as they come; a burst is flushed as one.
+        if event.is_last_for_now { out.flush() } else { Ok(()) }
+    })
+    .await?;
+    out.flush()?;
+    let _ = writeln!(
+        io::stderr().lock(),
+        "tracer: {} events seen: {} written, {} not read any more, {} lost to a full ring buffer",
+        tally.seen,
+        tally.written,
+        tally.unread,
+        tally.lost,
+    );
+    Ok(if tally.lost == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
 /// Whether nothing of this run was lost or missed.
 fn is_complete(model: &Model) -> bool {
     model.snapshot().completeness.verdict != Verdict::LowerBound
@@ -115,16 +139,15 @@ fn export(export: &cli::Export) -> Result<ExitCode> {
             let Some(pages) = &snapshot.pages else {
                 bail!("`{}` holds no page allocations: no hook for them was attached", export.file.display());
             };
-            let options = folded::Options {
-                weight: export.weight,
-                order_root: export.order_root,
-                annotate: export.annotate,
-            };
+            let options =
+                folded::Options { weight: export.weight, order_root: export.order_root, annotate: export.annotate };
             folded::write(pages, snapshot.host.page_size, options, &mut bytes)?;
         }
     }
     match &export.output {
-        Some(path) => create(path, export.force)?.write_all(&bytes).with_context(|| format!("writing `{}`", path.display()))?,
+        Some(path) => {
+            create(path, export.force)?.write_all(&bytes).with_context(|| format!("writing `{}`", path.display()))?;
+        }
         None => io::stdout().write_all(&bytes)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -134,7 +157,11 @@ fn export(export: &cli::Export) -> Result<ExitCode> {
 fn create(path: &Path, force: bool) -> Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).custom_flags(libc::O_NOFOLLOW);
-    if force { options.create(true).truncate(true) } else { options.create_new(true) };
+    if force {
+        options.create(true).truncate(true)
+    } else {
+        options.create_new(true)
+    };
     options.open(path).with_context(|| {
         let hint = if !force && path.exists() { "; `--force` overwrites it" } else { "" };
         format!("cannot create `{}`{hint}", path.display())
@@ -160,7 +187,9 @@ fn manual(command: Option<&str>) -> Result<ExitCode> {
     let page = match command {
         None => cli,
         Some(name) => {
-            let Some(command) = cli.find_subcommand(name) else { bail!("no command `{name}`; `tracer --help` lists them") };
+            let Some(command) = cli.find_subcommand(name) else {
+                bail!("no command `{name}`; `tracer --help` lists them")
+            };
             command.clone().display_name(format!("tracer-{name}"))
         }
     };
@@ -194,6 +223,7 @@ fn config(attach: &Attach) -> Result<Config> {
             By::Pid => config::By::Pid,
             By::Cgroup => config::By::Cgroup,
         }),
+        events: false,
         interval: attach.interval,
         verbose: attach.verbose,
     })
@@ -221,7 +251,8 @@ fn print_report(snapshot: &Snapshot, as_json: bool, show: &Show) -> Result<()> {
 fn style(color: Color) -> text::Style {
     let terminal = io::stdout().is_terminal();
     let columns = terminal.then(terminal_columns).flatten().or_else(|| std::env::var("COLUMNS").ok()?.parse().ok());
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
+    let locale =
+        ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
     let locale = locale.unwrap_or_default().to_lowercase();
     text::Style {
         color: match color {

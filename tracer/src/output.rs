@@ -3,6 +3,7 @@
 //! One file a format, each a function from a [`crate::snapshot::Snapshot`] to a writer. What they share stands here.
 //! Must not know: aya, probes, the kernel, where the bytes go.
 
+pub mod event;
 pub mod folded;
 pub mod json;
 pub mod text;

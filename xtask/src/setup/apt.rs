@@ -44,7 +44,7 @@ pub(super) fn update() -> anyhow::Result<()> {
     apt("apt-get", ["update"]).map(drop)
 }
 
-/// Installs packages, after finishing what an interrupted installation left half done.
+/// Installs packages.
 pub(super) fn install(packages: &[&str]) -> anyhow::Result<()> {
     install_with(&[], packages)
 }
@@ -54,11 +54,13 @@ pub(super) fn install_from(suite: &str, packages: &[&str]) -> anyhow::Result<()>
     install_with(&["--target-release", suite], packages)
 }
 
-fn install_with(options: &[&str], packages: &[&str]) -> anyhow::Result<()> {
-    command::output(command::clean("dpkg", ["--configure", "-a"]).env("DEBIAN_FRONTEND", "noninteractive"))?;
-    // Another apt may be at work.
-    let arguments = ["-oDPkg::Lock::Timeout=120", "install", "--yes", "--no-install-recommends", "--no-remove"];
-    apt("apt-get", arguments.iter().chain(options).chain(packages)).map(drop)
+fn install_with(from: &[&str], packages: &[&str]) -> anyhow::Result<()> {
+    // Finishes what an interrupted installation left half done; if it cannot, apt says why below.
+    let mut finish = command::clean("dpkg", ["--configure", "-a"]);
+    let _told_by_apt = command::output(finish.env("DEBIAN_FRONTEND", "noninteractive"));
+    // Another apt may be at work; a package may be there and lack the file that is wanted of it.
+    let options = ["-oDPkg::Lock::Timeout=120", "--reinstall", "--yes", "--no-install-recommends", "--no-remove"];
+    apt("apt-get", ["install"].iter().chain(&options).chain(from).chain(packages)).map(drop)
 }
 
 /// Whether apt knows a version of this package that it could install.
