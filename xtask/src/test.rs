@@ -91,14 +91,21 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<ExitCode> {
             tests += summary;
             failures.extend(failure);
         }
+        // What a runner calls skipped may only have another name.
+        let mut found = tests.passed + tests.failed;
         for reason in skips.reasons()? {
             console::result(&format!("skipped: {reason}"));
             tests.skip_one_passed();
         }
         if !options.no_vm {
             let (summary, failed) = kernels::run(root, only);
+            found += summary.total();
             tests += summary;
             failures.extend(failed);
+        }
+        // A failure, such as of a build, says more.
+        if let (Some(only), 0, true) = (only, found, failures.is_empty()) {
+            failures.push(format!("no test has `{only}` in its name"));
         }
     }
 
