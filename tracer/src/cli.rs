@@ -190,6 +190,7 @@ pub struct Diff {
 
 /// `tracer export`
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Export {
     /// The recording
     pub file: PathBuf,
