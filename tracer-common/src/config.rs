@@ -65,8 +65,6 @@ pub struct Config {
     pub gfp: u32,
     /// Process id (thread group) for [`filters::PID`].
     pub pid: u32,
-    /// 1: keep the user part of the stack apart too.
-    pub user_stacks: u32,
     /// 1: the third argument of `mm_page_alloc_zone_locked` after order and migrate type tells refills apart.
     pub refill_argument: u32,
     /// Bytes of a kernel stack, a power of two.
@@ -77,12 +75,16 @@ pub struct Config {
     pub sets: u32,
     /// Records in the map `PATHS`.
     pub records: u32,
+    /// 1: every event also goes to the ring buffer.
+    pub events: u32,
     /// 1: the kernel side's rare diagnostics are on.
     pub log: u32,
     /// BTF id of a structure of the running kernel that begins with an `unsigned long`; for [`reads::TYPED`].
     pub word_type: u32,
     /// Name for [`filters::COMM`], padded with zeros.
     pub comm: [u8; 16],
+    /// Zero.
+    pub padding: u32,
     /// Where a path is cut: ranges of kernel text, start included and end excluded; unused ones are empty. A path
     /// ends with the first return address that lies in one.
     pub cuts: [[u64; 2]; CUTS],

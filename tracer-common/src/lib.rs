@@ -8,6 +8,7 @@
 
 pub mod config;
 pub mod cpu;
+pub mod event;
 pub mod loss;
 pub mod page;
 pub mod path;
@@ -21,5 +22,11 @@ mod pod {
             unsafe impl aya::Pod for $shape {}
         )+};
     }
-    pod!(crate::config::Config, crate::cpu::CpuState, crate::page::Counter, crate::path::PathRecord);
+    pod!(
+        crate::config::Config,
+        crate::cpu::CpuState,
+        crate::event::PageEvent,
+        crate::page::Counter,
+        crate::path::PathRecord
+    );
 }

@@ -1,8 +1,7 @@
 //! Whose events count, decided before anything else is done. Every branch is a constant to the verifier.
 
 use aya_ebpf::helpers::{
-    bpf_get_current_cgroup_id, bpf_get_current_comm, bpf_get_current_pid_tgid,
-    generated::bpf_current_task_under_cgroup,
+    bpf_get_current_cgroup_id, bpf_get_current_comm, bpf_get_current_pid_tgid, generated::bpf_current_task_under_cgroup,
 };
 use aya_ebpf::{macros::map, maps::CgroupArray};
 use tracer_common::config::{by, filters};
@@ -55,7 +54,14 @@ fn comm_words() -> (u64, u64) {
     let comm = bpf_get_current_comm().unwrap_or_default();
     let word = |at: usize| {
         u64::from_ne_bytes([
-            comm[at], comm[at + 1], comm[at + 2], comm[at + 3], comm[at + 4], comm[at + 5], comm[at + 6], comm[at + 7],
+            comm[at],
+            comm[at + 1],
+            comm[at + 2],
+            comm[at + 3],
+            comm[at + 4],
+            comm[at + 5],
+            comm[at + 6],
+            comm[at + 7],
         ])
     };
     (word(0), word(8))

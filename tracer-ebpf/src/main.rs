@@ -13,6 +13,7 @@
     reason = "hot paths must not become calls, flags and counts are bit patterns, indices are what the verifier follows"
 )]
 
+mod event;
 mod filter;
 mod loss;
 mod maps;

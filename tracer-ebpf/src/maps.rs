@@ -6,7 +6,7 @@
 
 use aya_ebpf::{
     macros::map,
-    maps::{Array, HashMap},
+    maps::{Array, HashMap, RingBuf},
 };
 use tracer_common::{
     cpu::CpuState,
@@ -43,6 +43,10 @@ pub(crate) static MEMO: Array<Set> = Array::with_max_entries(1, 0);
 /// Key: CPU. Value: the part of the stack that is searched when a path is met.
 #[map]
 pub(crate) static STACKS: Array<[u64; WINDOW]> = Array::with_max_entries(1, 0);
+
+/// Single events, oldest first. Full: `Cause::RingFull`.
+#[map]
+pub(crate) static EVENTS: RingBuf = RingBuf::with_byte_size(4096, 0);
 
 /// Key: hash of a process name. Value: the name. Full: the owner shows as its hash.
 #[map]

@@ -19,7 +19,7 @@ use tracer_common::{
 };
 
 use crate::{
-    filter,
+    event, filter,
     loss::lose,
     maps::{COUNTER_INDEX, COUNTERS, CPUS, MEMO, PATHS},
     path,
@@ -75,9 +75,14 @@ pub(crate) fn allocated(ctx: &RawTracePointContext) {
             (*state).pages.failed[order as usize & (ORDERS - 1)] += 1;
         }
         if is_sampled(state) {
-            // `Key` below says which bit is what.
-            let key = u64::from(gfp) | u64::from(order) << 32 | (migratetype as u64) << 36 | failed << 40 | 1 << 63;
-            count(ctx.as_ptr(), cpu, state, key);
+            // `with_depth` says which bit is what.
+            let mut key = u64::from(gfp) | u64::from(order) << 32 | (migratetype as u64) << 36 | failed << 40 | 1 << 63;
+            let mut arguments = 0;
+            if config!(paths) != paths::OFF {
+                arguments = path::arguments(state, ctx.as_ptr());
+                key = with_depth(key, arguments);
+            }
+            count(ctx.as_ptr(), cpu, state, arguments, key);
         }
         write_volatile(addr_of_mut!((*state).busy), 0);
     }
@@ -102,19 +107,19 @@ unsafe fn is_sampled(state: *mut CpuState) -> bool {
     true
 }
 
-/// Counts an event whose remembered key is `key` without the depth: gfp flags in bits 0 to 31, order 32 to 35,
-/// migrate type 36 to 39, failure 40, depth in words 41 to 54, and bit 63 so that no key is 0.
+/// A key with the depth of the stack in bits 41 to 54, in words. Below lie gfp flags in bits 0 to 31, order in 32 to 35,
+/// migrate type in 36 to 39 and failure in 40; bit 63 is set so that no key is 0.
 #[inline(always)]
-unsafe fn count(ctx: *mut c_void, cpu: u32, state: *mut CpuState, key: u64) {
+pub(crate) fn with_depth(key: u64, arguments: u64) -> u64 {
+    key | ((arguments & u64::from(config!(stack_bytes) - 1)) >> 3 & 0x3fff) << 41
+}
+
+/// Counts an event whose remembered key is `key`, with its stack at `arguments` (not read where paths are off).
+#[inline(always)]
+pub(crate) unsafe fn count(ctx: *mut c_void, cpu: u32, state: *mut CpuState, arguments: u64, key: u64) {
     // SAFETY: all through pointers into map values.
     unsafe {
         let owner = filter::owner();
-        let mut key = key;
-        let mut arguments = 0;
-        if config!(paths) != paths::OFF {
-            arguments = path::arguments(state, ctx);
-            key |= ((arguments & u64::from(config!(stack_bytes) - 1)) >> 3 & 0x3fff) << 41;
-        }
         let mut expected = NO_PATH;
         if config!(paths) != paths::UNWOUND {
             let Some(set) = MEMO.get_ptr_mut(set_of(cpu, key)) else { return };
@@ -140,11 +145,17 @@ unsafe fn count(ctx: *mut c_void, cpu: u32, state: *mut CpuState, key: u64) {
                     (*state).paths.hits += 1;
                 }
                 (*counter).events += 1;
+                if config!(events) != 0 {
+                    event::emit(cpu, key, path);
+                }
                 return;
             }
         }
         // An audited hit goes the slow way like a miss, and is counted as what that finds.
         let found = meet(ctx, cpu, key, owner);
+        if config!(events) != 0 {
+            event::emit(cpu, key, found);
+        }
         if expected != NO_PATH && judge(cpu, key, expected, found) == 0 && found != NO_PATH && config!(log) != 0 {
             tell_disagreement(ctx, expected, found);
         }
@@ -221,7 +232,7 @@ fn meet(ctx: *mut c_void, cpu: u32, key: u64, owner: u64) -> u32 {
 /// Counts the event and gives its counter's number on this CPU; `NO_PATH` when there is no room.
 #[inline(never)]
 #[unsafe(no_mangle)]
-extern "C" fn counter(cpu: u32, path: u32, key: u64, owner: u64) -> u32 {
+pub(crate) extern "C" fn counter(cpu: u32, path: u32, key: u64, owner: u64) -> u32 {
     let Some(state) = CPUS.get_ptr_mut(cpu) else { return NO_PATH };
     let order = (key >> 32) as u8 & 0xf;
     let counter_key = CounterKey {
@@ -286,7 +297,7 @@ unsafe fn fill(counter: *mut Counter, key: &CounterKey) {
 /// Remembers a key, throwing another out if its set is full.
 #[inline(never)]
 #[unsafe(no_mangle)]
-extern "C" fn remember(cpu: u32, key: u64, path: u32, number: u32) -> u32 {
+pub(crate) extern "C" fn remember(cpu: u32, key: u64, path: u32, number: u32) -> u32 {
     let Some(state) = CPUS.get_ptr_mut(cpu) else { return 0 };
     let Some(set) = MEMO.get_ptr_mut(set_of(cpu, key)) else { return 0 };
     // SAFETY: all through pointers into map values.

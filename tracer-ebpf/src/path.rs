@@ -50,7 +50,7 @@ pub(crate) fn holds(record: *const PathRecord, cpu: u32, arguments: u64) -> bool
         // Nothing to compare is no match.
         return false;
     }
-    if word::is_typed() { holds_typed(record, checks, arguments) } else { holds_copied(record, checks, cpu, arguments) }
+    if word::is_typed() { holds_typed(record, checks, arguments) } else { holds_copied(record, cpu, arguments) }
 }
 
 #[inline(always)]
@@ -71,7 +71,7 @@ fn holds_typed(record: *const PathRecord, checks: u32, arguments: u64) -> bool {
 }
 
 #[inline(always)]
-fn holds_copied(record: *const PathRecord, checks: u32, cpu: u32, arguments: u64) -> bool {
+fn holds_copied(record: *const PathRecord, cpu: u32, arguments: u64) -> bool {
     let Some(stack) = STACKS.get_ptr_mut(cpu) else { return false };
     // SAFETY: bounded by the map values, as the masks show to the verifier.
     unsafe {
@@ -80,7 +80,9 @@ fn holds_copied(record: *const PathRecord, checks: u32, cpu: u32, arguments: u64
             return false;
         }
         for i in 0..CHECKS {
-            if i as u32 >= checks {
+            // Read anew: of a number known before the loop the compiler makes one that counts down to 0, and before
+            // 6.8 the verifier learns nothing from `!= 0`, so it would see a loop without an end.
+            if i as u32 >= read_volatile(addr_of!((*record).checks)) {
                 break;
             }
             let slot = usize::from(read_volatile(addr_of!((*record).slots[i]))) & (WINDOW - 1);
@@ -355,7 +357,10 @@ extern "C" fn search_inwards(cpu: u32) -> u32 {
             let address = read_volatile(addr_of!((*unwound).addresses[(before & ADDRESS) as usize]));
             if read_volatile(addr_of!((*stack)[slot])) == address {
                 let first = read_volatile(addr_of!((*unwound).first));
-                write_volatile(addr_of_mut!((*unwound).high[(before.wrapping_sub(first) & FRAME) as usize]), slot as u16);
+                write_volatile(
+                    addr_of_mut!((*unwound).high[(before.wrapping_sub(first) & FRAME) as usize]),
+                    slot as u16,
+                );
                 write_volatile(addr_of_mut!((*unwound).cursor), before);
             }
         }

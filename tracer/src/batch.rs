@@ -25,6 +25,8 @@ pub struct Batch {
     pub losses: BTreeMap<String, Loss>,
     /// Our programs' own figures since the run began.
     pub programs: Vec<ProgramStats>,
+    /// How the paths were found since the run began; `None` when none are taken.
+    pub lookups: Option<Lookups>,
     /// The audit's figures since the run began; `None` when the audit is off or paths are not remembered.
     pub audit: Option<Audit>,
 }
@@ -124,6 +126,20 @@ pub struct ProgramStats {
     pub run_time_ns: Option<u64>,
     /// Events at which it did not run because it was running already on that CPU (`recursion_misses`).
     pub missed: u64,
+}
+
+/// How the paths of events were found since the run began. `hits + unwound` are the events whose path was taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lookups {
+    /// Events whose path was remembered.
+    pub hits: u64,
+    /// Events whose path was unwound: first meetings, evicted keys, audits, and all where paths are not remembered.
+    pub unwound: u64,
+    /// Remembered keys thrown out for others.
+    pub evicted: u64,
+    /// Of `unwound`, events whose path could not be remembered: not all of its addresses were told apart on the
+    /// stack.
+    pub unremembered: u64,
 }
 
 /// What an audit of remembered paths found since the run began.

@@ -23,6 +23,8 @@ pub enum Command {
     Run(Run),
     /// Attach and record until the time is over or Ctrl-C
     Record(Record),
+    /// Print single events as they happen
+    Events(Events),
     /// Show a recording as text or JSON
     Report(Report),
     /// Compare two runs, or two groups of runs
@@ -83,6 +85,20 @@ pub struct Record {
     pub duration: Option<Duration>,
 }
 
+/// `tracer events`
+#[derive(Args, Debug)]
+pub struct Events {
+    /// What to attach and count
+    #[command(flatten)]
+    pub attach: Attach,
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+    /// Stop after N events (default: at Ctrl-C)
+    #[arg(long, value_name = "N")]
+    pub count: Option<u64>,
+}
+
 /// Options of everything that attaches.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "What to count")]
@@ -105,7 +121,7 @@ pub struct Attach {
     /// Count only allocations of at least this order
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..16))]
     pub min_order: u8,
-    /// Count only allocations with all of these flags, such as __GFP_COMP
+    /// Count only allocations with all of these flags, such as `__GFP_COMP`
     #[arg(long, value_name = "FLAG[,FLAG]")]
     pub gfp: Option<String>,
     /// Count only events of this process
@@ -129,7 +145,7 @@ pub struct Attach {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "What to show")]
 pub struct Show {
-    /// Only paths of this route, such as kmalloc_large
+    /// Only paths of this route, such as `kmalloc_large`
     #[arg(long, value_name = "NAME")]
     pub route: Option<Route>,
     /// Only these orders
@@ -349,8 +365,10 @@ fn duration(text: &str) -> Result<Duration, String> {
         "h" => 3600.0,
         _ => return Err("a time is a number with ms, s, m or h, such as 250ms".to_owned()),
     };
-    let seconds = number.parse::<f64>().map_err(|_| "a time is a number with ms, s, m or h, such as 250ms".to_owned())?;
-    let time = Duration::try_from_secs_f64(seconds * scale).map_err(|_| "the time is too long".to_owned())?;
+    let Ok(seconds) = number.parse::<f64>() else {
+        return Err("a time is a number with ms, s, m or h, such as 250ms".to_owned());
+    };
+    let time = Duration::try_from_secs_f64(seconds * scale).map_err(|error| error.to_string())?;
     if time < Duration::from_millis(10) {
         return Err("the shortest time is 10ms".to_owned());
     }
@@ -389,7 +407,7 @@ mod tests {
 
     #[test]
     fn paths_are_exact_unwound_sampled_or_off() {
-            assert_eq!(paths("sample=64"), Ok(Paths::Sample(64)));
+        assert_eq!(paths("sample=64"), Ok(Paths::Sample(64)));
         for bad in ["sample=0", "sample=", "sample=x", "Exact", ""] {
             assert!(paths(bad).is_err(), "{bad}");
         }

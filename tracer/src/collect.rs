@@ -5,12 +5,18 @@
 
 mod decode;
 pub mod mapped;
+pub mod stream;
 
-use std::{collections::{HashMap, HashSet}, mem::offset_of, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    mem::offset_of,
+    time::Duration,
+};
 
 use anyhow::Result;
 use tracer_common::{
     cpu::CpuState,
+    loss::Cause,
     page::{Counter, ORDERS, PageTotals},
     path::{NO_PATH, PathRecord},
 };
@@ -35,6 +41,7 @@ pub struct Collector {
     counters_per_cpu: usize,
     by: Option<By>,
     measured: decode::Measured,
+    lookups: bool,
     audit: bool,
 }
 
@@ -55,6 +62,7 @@ impl Collector {
             counters_per_cpu: probe.sizes.counters as usize,
             by: config.by,
             measured: decode::Measured::of(&probe.signals),
+            lookups: probe.paths.way != "off",
             audit: config.audit > 0 && matches!(probe.paths.way.as_str(), "remembered" | "sampled"),
         })
     }
@@ -96,8 +104,29 @@ impl Collector {
         batch.counts.sort_unstable_by_key(|count| count.key);
         batch.totals = decode::totals(&states, self.measured);
         batch.losses = decode::losses(&states);
+        batch.lookups = self.lookups.then(|| decode::lookups(&states));
         batch.audit = self.audit.then(|| decode::audit(&states));
         batch
+    }
+
+    /// The addresses of a path by its index, innermost first; empty where there is none.
+    pub fn addresses(&self, index: u32) -> Vec<u64> {
+        if index == NO_PATH || index as usize >= self.records.len() {
+            return Vec::new();
+        }
+        let record = self.records.get(index as usize);
+        record.addresses[..(record.frames as usize).min(record.addresses.len())].to_vec()
+    }
+
+    /// Allocations seen until now, failed ones too, and those that the full ring buffer did not take.
+    pub fn seen_and_ring_full(&self) -> (u64, u64) {
+        let (mut seen, mut lost) = (0, 0);
+        for cpu in 0..self.cpus.len() {
+            let state = self.cpus.get(cpu);
+            seen += state.pages.allocated.iter().sum::<u64>() + state.pages.failed.iter().sum::<u64>();
+            lost += state.losses[Cause::RingFull as usize].iter().sum::<u64>();
+        }
+        (seen, lost)
     }
 
     /// What the kernel counts about our programs; gone once they are detached.
@@ -154,7 +183,6 @@ impl Collector {
         record.hash
     }
 }
-
 
 /// The name behind an owner's key, without control characters; the key itself where there is none.
 fn owner_name(key: u64, by: Option<By>, probe: &Probe) -> String {

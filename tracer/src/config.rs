@@ -21,6 +21,8 @@ pub struct Config {
     pub filter: Filter,
     /// What to keep counts apart by.
     pub by: Option<By>,
+    /// Stream single events through the ring buffer, too.
+    pub events: bool,
     /// How often the maps are read.
     pub interval: Duration,
     /// More of what happens, on stderr.

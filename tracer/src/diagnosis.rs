@@ -97,11 +97,9 @@ impl Diagnosis {
     pub fn exit_code(&self) -> u8 {
         let lesser = self.paths.as_ref().is_some_and(|it| !it.reason.is_empty());
         if !self.obstacles.is_empty() {
-            2
-        } else if lesser || !self.limits.is_empty() || self.signals.iter().any(|it| it.signal.status != Status::Attached) {
-            1
-        } else {
-            0
+            return 2;
         }
+        let lesser = lesser || !self.limits.is_empty();
+        u8::from(lesser || self.signals.iter().any(|it| it.signal.status != Status::Attached))
     }
 }

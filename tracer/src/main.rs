@@ -18,8 +18,9 @@ use tracer::{
     diagnosis::Diagnosis,
     model::{self, Model},
     output::{csv, differential, firefox, flamegraph, folded, json, pprof, speedscope, text},
-    session, system,
+    session,
     snapshot::{Snapshot, Verdict},
+    system,
     workload::command::{Echo, StartError},
 };
 
@@ -44,6 +45,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
     match command {
         Command::Run(run) => runtime()?.block_on(self::run(run)),
         Command::Record(record) => runtime()?.block_on(self::record(record)),
+        Command::Events(events) => runtime()?.block_on(self::events(events)),
         Command::Report(report) => {
             let model = session::replay(&report.file)?;
             let snapshot = model.snapshot_of(&shown(&report.show));
@@ -102,9 +104,7 @@ async fn record(record: cli::Record) -> Result<ExitCode> {
 fn diff(diff: &cli::Diff) -> Result<ExitCode> {
     let filter = shown(&diff.show);
     let runs = |names: &OsStr| -> Result<Vec<compare::Run>> {
-        let run = |path: PathBuf| {
-            Ok(compare::Run::new(path.display().to_string(), &session::replay(&path)?, &filter))
-        };
+        let run = |path: PathBuf| Ok(compare::Run::new(path.display().to_string(), &session::replay(&path)?, &filter));
         group(names).into_iter().map(run).collect()
     };
     let (a, b) = (runs(&diff.a)?, runs(&diff.b)?);
@@ -117,12 +117,8 @@ fn diff(diff: &cli::Diff) -> Result<ExitCode> {
             cli::DiffFormat::Folded => differential::write(&pairs, &mut bytes)?,
             cli::DiffFormat::Svg => {
                 let Some(pages) = &comparison.pages else { bail!("page allocations were not measured in every run") };
-                let options = flamegraph::Options {
-                    weight: diff.show.weight,
-                    order_root: false,
-                    icicle: false,
-                    color_by: None,
-                };
+                let options =
+                    flamegraph::Options { weight: diff.show.weight, order_root: false, icicle: false, color_by: None };
                 flamegraph::write_differential(&pairs, pages.per.scale(), &pages.per.unit, options, &mut bytes)?;
             }
         }
@@ -150,6 +146,28 @@ fn deliver(bytes: &[u8], output: Option<&Path>, force: bool) -> Result<()> {
         Some(path) => create(path, force)?.write_all(bytes).with_context(|| format!("writing `{}`", path.display())),
         None => Ok(io::stdout().write_all(bytes)?),
     }
+}
+
+async fn events(events: cli::Events) -> Result<ExitCode> {
+    let config = Config { events: true, ..config(&events.attach)? };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let as_json = events.json;
+    let tally = session::events(&config, events.count, &mut |writer, event| {
+        if as_json { writer.json(event, &mut out) } else { writer.text(event, &mut out) }?;
+        // Whoever watches wants lines as they come; a burst is flushed as one.
+        if event.is_last_for_now { out.flush() } else { Ok(()) }
+    })
+    .await?;
+    out.flush()?;
+    let _ = writeln!(
+        io::stderr().lock(),
+        "tracer: {} events seen: {} written, {} not read any more, {} lost to a full ring buffer",
+        tally.seen,
+        tally.written,
+        tally.unread,
+        tally.lost,
+    );
+    Ok(if tally.lost == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// Whether nothing of this run was lost or missed.
@@ -197,7 +215,11 @@ fn export(export: &cli::Export) -> Result<ExitCode> {
 fn create(path: &Path, force: bool) -> Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).custom_flags(libc::O_NOFOLLOW);
-    if force { options.create(true).truncate(true) } else { options.create_new(true) };
+    if force {
+        options.create(true).truncate(true)
+    } else {
+        options.create_new(true)
+    };
     options.open(path).with_context(|| {
         let hint = if !force && path.exists() { "; `--force` overwrites it" } else { "" };
         format!("cannot create `{}`{hint}", path.display())
@@ -223,7 +245,9 @@ fn manual(command: Option<&str>) -> Result<ExitCode> {
     let page = match command {
         None => cli,
         Some(name) => {
-            let Some(command) = cli.find_subcommand(name) else { bail!("no command `{name}`; `tracer --help` lists them") };
+            let Some(command) = cli.find_subcommand(name) else {
+                bail!("no command `{name}`; `tracer --help` lists them")
+            };
             command.clone().display_name(format!("tracer-{name}"))
         }
     };
@@ -257,6 +281,7 @@ fn config(attach: &Attach) -> Result<Config> {
             By::Pid => config::By::Pid,
             By::Cgroup => config::By::Cgroup,
         }),
+        events: false,
         interval: attach.interval,
         verbose: attach.verbose,
     })
@@ -284,7 +309,8 @@ fn print_report(snapshot: &Snapshot, as_json: bool, show: &Show) -> Result<()> {
 fn style(color: Color) -> text::Style {
     let terminal = io::stdout().is_terminal();
     let columns = terminal.then(terminal_columns).flatten().or_else(|| std::env::var("COLUMNS").ok()?.parse().ok());
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
+    let locale =
+        ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
     let locale = locale.unwrap_or_default().to_lowercase();
     text::Style {
         color: match color {

@@ -19,7 +19,7 @@ pub use filter::Filter;
 use tracer_common::page::ORDERS;
 
 use crate::{
-    batch::{Audit, Batch, Loss, OrderTotals, ProgramStats},
+    batch::{Audit, Batch, Lookups, Loss, OrderTotals, ProgramStats},
     run,
     signal::Status,
     snapshot::Snapshot,
@@ -47,6 +47,7 @@ pub struct Model {
     ledger: page::Ledger,
     losses: BTreeMap<String, Loss>,
     programs: Vec<ProgramStats>,
+    lookups: Option<Lookups>,
     audit: Option<Audit>,
     /// What the source of the batches lacks.
     incomplete: Option<String>,
@@ -75,6 +76,7 @@ impl Model {
             ledger: page::Ledger::default(),
             losses: BTreeMap::new(),
             programs: Vec::new(),
+            lookups: None,
             audit: None,
             incomplete: None,
             damage: Damage::default(),
@@ -108,6 +110,7 @@ impl Model {
         }
         self.losses.clone_from(&batch.losses);
         self.programs.clone_from(&batch.programs);
+        self.lookups = batch.lookups;
         self.audit = batch.audit;
         self.batches += 1;
     }

@@ -5,6 +5,7 @@
 
 pub mod csv;
 pub mod differential;
+pub mod event;
 pub mod firefox;
 pub mod flamegraph;
 pub mod folded;

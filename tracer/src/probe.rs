@@ -98,11 +98,23 @@ impl Probe {
             let reasons: Vec<_> = probe
                 .signals
                 .iter()
-                .flat_map(|signal| signal.refused.iter().map(|refused| format!("`{}`: {}", refused.hook, refused.reason)))
+                .flat_map(|signal| {
+                    signal.refused.iter().map(|refused| format!("`{}`: {}", refused.hook, refused.reason))
+                })
                 .collect();
             return Err(anyhow!("no hook could be attached: {}", reasons.join("; ")));
         }
         Ok(probe)
+    }
+
+    /// A probe over an object loaded elsewhere, with nothing attached: for measuring what its maps cost to read.
+    pub fn unattached(ebpf: Ebpf, paths: PathsMode, sizes: Sizes) -> Self {
+        Self { ebpf, signals: Vec::new(), paths, sizes, programs: Vec::new() }
+    }
+
+    /// The loaded object.
+    pub fn object(&self) -> &Ebpf {
+        &self.ebpf
     }
 
     /// Takes the best rung of a signal that loads and attaches.
@@ -160,6 +172,11 @@ impl Probe {
         self.ebpf.map(name).with_context(|| format!("the BPF object has no map `{name}`; build the tracer anew"))
     }
 
+    /// Takes a map out of the object.
+    pub(crate) fn take_map(&mut self, name: &str) -> Result<Map> {
+        self.ebpf.take_map(name).with_context(|| format!("the BPF object has no map `{name}`; build the tracer anew"))
+    }
+
     /// Detaches every program; the maps stay and can be read a last time.
     pub fn detach(&mut self) {
         for (_, program) in self.ebpf.programs_mut() {
@@ -180,9 +197,13 @@ fn refusal(error: &aya::programs::ProgramError, doing: &str) -> anyhow::Error {
         _ => None,
     };
     let words = match io_error.and_then(std::io::Error::raw_os_error) {
-        Some(libc::EPERM) => "not permitted; CAP_BPF and CAP_PERFMON are needed, and lockdown or a security module may forbid it",
+        Some(libc::EPERM) => {
+            "not permitted; CAP_BPF and CAP_PERFMON are needed, and lockdown or a security module may forbid it"
+        }
         Some(libc::ENOENT) => "this kernel has no such tracepoint",
-        Some(libc::EACCES | libc::EINVAL) if doing == "load" => "the kernel's verifier refused the program; `--verbose` shows its words",
+        Some(libc::EACCES | libc::EINVAL) if doing == "load" => {
+            "the kernel's verifier refused the program; `--verbose` shows its words"
+        }
         Some(libc::ENOMEM) => "not enough memory for it; raise the memory limit of this cgroup",
         _ => "",
     };
@@ -191,9 +212,18 @@ fn refusal(error: &aya::programs::ProgramError, doing: &str) -> anyhow::Error {
 
 /// Loads the object with this configuration; the programs are loaded one by one afterwards.
 fn load(settings: &config::Config, kernel: Option<&Kernel>, sizes: Sizes) -> Result<Ebpf> {
+    load_object(object::OBJECT, settings, kernel, sizes)
+}
+
+/// Loads an object that has the maps and the configuration of the product's.
+///
+/// # Errors
+/// When the kernel refuses the maps, or the object is of another build.
+pub fn load_object(object: &[u8], settings: &config::Config, kernel: Option<&Kernel>, sizes: Sizes) -> Result<Ebpf> {
     raise_memlock_limit();
     let cast = if settings.reads == reads::TYPED { kernel.and_then(|it| it.function(CAST)) } else { None };
-    let object = object::with_cast(object::OBJECT, cast)?;
+    let object = object::with_cast(object, cast)?;
+    let page_bytes = u32::try_from(crate::system::page_size()).unwrap_or(4096);
     // At 0 the verifier drops every diagnostic of the kernel side.
     let log_level: u8 = if settings.log != 0 { aya_log::Level::Info as u8 } else { 0 };
     EbpfLoader::new()
@@ -208,6 +238,7 @@ fn load(settings: &config::Config, kernel: Option<&Kernel>, sizes: Sizes) -> Res
         .map_max_entries("PATH_OWNER", sizes.records)
         .map_max_entries("MEMO", sizes.cpus * sizes.sets)
         .map_max_entries("OWNERS", sizes.owners)
+        .map_max_entries("EVENTS", if settings.events != 0 { RING_BYTES } else { page_bytes })
         .load(&object)
         .with_context(|| {
             format!("creating the BPF maps ({} MiB of kernel memory on {} CPUs)", sizes.bytes() >> 20, sizes.cpus)
@@ -219,8 +250,11 @@ pub fn possible_cpus() -> u32 {
     aya::util::nr_cpus().ok().and_then(|it| u32::try_from(it).ok()).unwrap_or(1)
 }
 
+/// Bytes of the ring buffer of single events: some 150,000 of them, a third of a second of a fast UDP stream.
+const RING_BYTES: u32 = 8 << 20;
+
 /// The kernel function that makes single kernel words readable, 6.2 and later.
-const CAST: &str = "bpf_rdonly_cast";
+pub const CAST: &str = "bpf_rdonly_cast";
 /// A structure that begins with an `unsigned long` on every architecture and kernel.
 const WORD_TYPE: &str = "pt_regs";
 
@@ -228,11 +262,8 @@ const WORD_TYPE: &str = "pt_regs";
 /// wanted: a self-test proves that return addresses are found.
 fn choose_paths(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Sizes) -> (PathsMode, config::Config) {
     let mut settings = settings(config, kernel, text, sizes);
-    let mode = |way: &str, reason: String| PathsMode {
-        way: way.to_owned(),
-        one_in: u64::from(settings.one_in),
-        reason,
-    };
+    let mode =
+        |way: &str, reason: String| PathsMode { way: way.to_owned(), one_in: u64::from(settings.one_in), reason };
     match config.paths {
         Paths::Off => return (mode("off", String::new()), settings),
         Paths::Unwound => return (mode("unwound", String::new()), settings),
@@ -247,7 +278,8 @@ fn choose_paths(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Si
         settings.reads = reads;
         match selftest::run(&settings, kernel) {
             Ok(()) => {
-                let mode = PathsMode { way: way.to_owned(), one_in: u64::from(settings.one_in), reason: reasons.join("; ") };
+                let mode =
+                    PathsMode { way: way.to_owned(), one_in: u64::from(settings.one_in), reason: reasons.join("; ") };
                 return (mode, settings);
             }
             Err(error) => reasons.push(format!("{error:#}")),
@@ -259,7 +291,7 @@ fn choose_paths(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Si
 }
 
 /// The kernel side's configuration for what was asked for on this kernel.
-fn settings(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Sizes) -> config::Config {
+pub fn settings(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Sizes) -> config::Config {
     let mut settings = config::Config {
         paths: match config.paths {
             Paths::Exact | Paths::Sample(_) => paths::REMEMBERED,
@@ -279,7 +311,6 @@ fn settings(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Sizes)
         min_order: u32::from(config.min_order),
         gfp: config.gfp,
         pid: 0,
-        user_stacks: 0,
         refill_argument: u32::from(
             kernel.is_none_or(|it| it.tracepoint_arguments("mm_page_alloc_zone_locked").is_none_or(|n| n >= 4)),
         ),
@@ -287,9 +318,11 @@ fn settings(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Sizes)
         counters: sizes.counters,
         sets: sizes.sets,
         records: sizes.records,
+        events: u32::from(config.events),
         log: u32::from(config.verbose),
         word_type: kernel.and_then(|it| it.structure(WORD_TYPE)).unwrap_or(0),
         comm: [0; 16],
+        padding: 0,
         cuts: [[0; 2]; CUTS],
         entry: text.entry.map_or([0; 2], |(start, end)| [start, end]),
     };

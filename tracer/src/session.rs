@@ -4,6 +4,7 @@
 //! hands it to the recording; nothing else touches them.
 
 use std::{
+    collections::HashMap,
     ffi::OsString,
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime},
@@ -17,10 +18,12 @@ use tokio::{
 };
 
 use crate::{
-    batch::Batch,
-    collect::Collector,
+    batch::{Batch, Frame},
+    collect::{Collector, stream::Stream},
     config::Config,
+    event::{Event, Tally},
     model::Model,
+    output::event,
     probe::{Probe, Text, kernel::Kernel, log::KernelLog, preflight, sizes::Sizes},
     recording::{Recording, Writer},
     run::{BeforeAfter, Benchmark, End, Start, System},
@@ -78,6 +81,66 @@ pub async fn record(config: &Config, duration: Option<Duration>, record: RecordT
     let mut tracing = Tracing::start(config, &[], Some(record))?;
     tracing.wait(duration, &mut signals).await?;
     Ok(Finished { model: tracing.finish(None)?, exit_code: None })
+}
+
+/// Streams single events until enough were written or a signal comes. `write` gets each of them with the writer that
+/// knows this kernel's names.
+///
+/// # Errors
+/// What kept the tracer from attaching, or `write` from writing.
+pub async fn events(
+    config: &Config,
+    count: Option<u64>,
+    write: &mut dyn FnMut(&event::Writer<'_>, &Event) -> std::io::Result<()>,
+) -> Result<Tally> {
+    /// How long an event may wait: the ring buffer holds many times what comes meanwhile.
+    const WAIT: Duration = Duration::from_millis(20);
+    let mut signals = Signals::new()?;
+    let mut tracing = Tracing::start(config, &[], None)?;
+    let mut stream = Stream::new(&mut tracing.probe)?;
+    let start = tracing.model.start().clone();
+    let writer = event::Writer { gfp: &start.gfp, migratetypes: &start.migratetypes };
+    let wanted = count.unwrap_or(u64::MAX);
+    let mut tally = Tally::default();
+    let mut paths: HashMap<u32, Vec<Frame>> = HashMap::new();
+    loop {
+        let mut next = stream.next();
+        while let Some(raw) = next.filter(|_| tally.written < wanted) {
+            next = stream.next();
+            let frames = paths.entry(raw.path).or_insert_with(|| tracing.name(raw.path)).clone();
+            let end = raw.comm.iter().position(|it| *it == 0).unwrap_or(raw.comm.len());
+            tally.written += 1;
+            let event = Event {
+                time_ns: raw.time_ns,
+                cpu: raw.cpu,
+                pid: raw.pid,
+                tid: raw.tid,
+                comm: String::from_utf8_lossy(&raw.comm[..end]).into_owned(),
+                order: raw.order,
+                migratetype: raw.migratetype,
+                gfp: raw.gfp,
+                failed: raw.failed != 0,
+                is_last_for_now: next.is_none() || tally.written == wanted,
+                frames,
+            };
+            write(&writer, &event)?;
+        }
+        // Read ahead, but not wanted any more.
+        tally.unread += u64::from(next.is_some());
+        if tally.written >= wanted {
+            break;
+        }
+        tokio::select! {
+            _ = signals.next() => break,
+            () = tokio::time::sleep(WAIT) => {}
+        }
+    }
+    tracing.probe.detach();
+    while stream.next().is_some() {
+        tally.unread += 1;
+    }
+    (tally.seen, tally.lost) = tracing.collector.seen_and_ring_full();
+    Ok(tally)
 }
 
 /// The signals that end a run in good order.
@@ -152,12 +215,11 @@ impl Tracing {
             gfp,
             migratetypes: kernel.as_ref().map(Kernel::migratetypes).unwrap_or_default(),
         };
-        let writer = record
-            .map(|to| Writer::create(&to.path, &start, to.force, to.owner))
-            .transpose()?;
+        let writer = record.map(|to| Writer::create(&to.path, &start, to.force, to.owner)).transpose()?;
         let collector = Collector::new(&probe, config)?;
         // Against filters and without the exact totals, `/proc/vmstat` counts something else.
-        let compare = start.filters.is_empty() && start.signals.iter().any(|it| it.name == "page.alloc" && it.hook.is_some());
+        let compare =
+            start.filters.is_empty() && start.signals.iter().any(|it| it.name == "page.alloc" && it.hook.is_some());
         let mut tracing = Self {
             probe,
             log,
@@ -239,6 +301,12 @@ impl Tracing {
         Ok(())
     }
 
+    /// The frames of a path by its index in the kernel's table.
+    fn name(&mut self, index: u32) -> Vec<Frame> {
+        let addresses = self.collector.addresses(index);
+        self.symbols.as_mut().map(|it| it.name(&addresses)).unwrap_or_default()
+    }
+
     /// Detaches, reads a last time, and closes the recording.
     fn finish(mut self, command: Option<(Outcome, Benchmark)>) -> Result<Model> {
         let buddyinfo = system::buddyinfo().ok();
@@ -301,10 +369,7 @@ pub fn kernel_text(symbols: &Symbols) -> Text {
         // The body of softirq processing since 6.9, outside of the section made for it.
         symbols.extent_of("handle_softirqs"),
     ];
-    Text {
-        cuts: cuts.into_iter().flatten().collect(),
-        entry: symbols.range("__entry_text_start", "__entry_text_end"),
-    }
+    Text { cuts: cuts.into_iter().flatten().collect(), entry: symbols.range("__entry_text_start", "__entry_text_end") }
 }
 
 fn unix_ns() -> i64 {

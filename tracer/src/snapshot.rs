@@ -121,6 +121,8 @@ pub struct Completeness {
     pub lost: BTreeMap<String, u64>,
     /// Pages that `/proc/vmstat` counted and no hook saw; `None` where not compared.
     pub unseen_pages: Option<i64>,
+    /// How the paths of events were found; `None` when none are taken.
+    pub lookups: Option<Lookups>,
     /// What the audit of remembered paths found; `None` without one.
     pub audit: Option<Audit>,
     /// How paths were taken: `remembered`, `unwound`, `sampled` or `off`.
@@ -142,6 +144,19 @@ pub enum Verdict {
     LowerBound,
     /// Paths were sampled.
     Estimate,
+}
+
+/// How the paths of events were found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lookups {
+    /// Events whose path was remembered.
+    pub hits: u64,
+    /// Events whose path was unwound.
+    pub unwound: u64,
+    /// Remembered keys thrown out for others.
+    pub evicted: u64,
+    /// Of `unwound`, events whose path could not be remembered.
+    pub unremembered: u64,
 }
 
 /// What the audit found.

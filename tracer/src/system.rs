@@ -24,10 +24,16 @@ pub fn host() -> Host {
     Host {
         kernel: text(nix::sys::utsname::UtsName::release),
         machine: text(nix::sys::utsname::UtsName::machine),
-        cpus: std::thread::available_parallelism().map_or(1, |it| it.get() as u32),
+        cpus: cpus_online(),
         page_size: page_size(),
-        max_order: orders.saturating_sub(1) as u8,
+        max_order: u8::try_from(orders.saturating_sub(1)).unwrap_or(u8::MAX),
     }
+}
+
+/// CPUs online, whether or not this process may run on them.
+fn cpus_online() -> u32 {
+    let online = nix::unistd::sysconf(nix::unistd::SysconfVar::_NPROCESSORS_ONLN).ok().flatten();
+    online.and_then(|it| u32::try_from(it).ok()).unwrap_or(1)
 }
 
 /// Bytes of a page.

@@ -5,14 +5,19 @@
 use std::{
     env,
     ffi::OsStr,
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use anyhow::{Context as _, bail};
+use nix::sys::{prctl, signal::Signal};
 
 /// Lines of a failed program's output that its error repeats.
 const LINES_SHOWN: usize = 4;
+
+/// Where programs for root lie, which are not on every user's `PATH`, nor on that of everyone who has become root.
+const FOR_ROOT: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// `cargo`, free of what the `cargo run` around this program has put into the environment: build scripts would see
 /// a changed environment and run again.
@@ -31,6 +36,9 @@ pub(crate) fn nightly_cargo(args: &[&str]) -> Command {
 pub(crate) fn clean<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null());
+    if let Ok(path) = env::join_paths(search_path()) {
+        command.env("PATH", path);
+    }
     for (name, _) in env::vars_os() {
         if name.to_str().is_some_and(set_by_cargo_run) {
             command.env_remove(name);
@@ -60,17 +68,29 @@ fn belongs_to_cargo(folder: &Path) -> bool {
         || names.contains(&"toolchains")
 }
 
+/// Has the kernel end the program when we end, however we end. Counts for this thread: call it on the main one.
+pub(crate) fn end_with_us(command: &mut Command) {
+    // SAFETY: between fork and exec only async-signal-safe functions may be called; this is the system call prctl and
+    // nothing else.
+    unsafe { command.pre_exec(|| prctl::set_pdeathsig(Signal::SIGTERM).map_err(Into::into)) };
+}
+
 /// Runs a program to its end and returns what it wrote to standard output.
 ///
 /// # Errors
 /// It could not be started, or ended with another status than 0: with the command line and its last lines.
 pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
+    Ok(String::from_utf8_lossy(&bytes(command)?).into_owned())
+}
+
+/// As [`output`], for a program that does not write text.
+pub(crate) fn bytes(command: &mut Command) -> anyhow::Result<Vec<u8>> {
     let shown = shown(command);
     // A backtrace of cargo or rustup tells a user nothing.
     command.env_remove("RUST_BACKTRACE");
     let out = command.output().with_context(|| format!("`{shown}` cannot be started"))?;
     if out.status.success() {
-        return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
+        return Ok(out.stdout);
     }
     let said = if out.stderr.trim_ascii().is_empty() { &out.stdout } else { &out.stderr };
     let first = format!("`{shown}` ended with {}", out.status);
@@ -90,7 +110,7 @@ fn telling(said: &str) -> impl Iterator<Item = &str> {
 pub(crate) fn shown(command: &Command) -> String {
     let variables = command.get_envs().filter_map(|(name, value)| {
         let value = value?;
-        (name != "LD_LIBRARY_PATH").then(|| format!("{}={}", name.to_string_lossy(), quoted(value)))
+        (name != "LD_LIBRARY_PATH" && name != "PATH").then(|| format!("{}={}", name.to_string_lossy(), quoted(value)))
     });
     let words = std::iter::once(command.get_program()).chain(command.get_args()).map(quoted);
     variables.chain(words).collect::<Vec<_>>().join(" ")
@@ -106,11 +126,15 @@ fn quoted(word: &OsStr) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Where a program lies: on `PATH`, or where programs for root lie, which are not on every user's `PATH`.
+/// Where a program lies.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    search_path().map(|folder| folder.join(program)).find(|file| is_executable(file))
+}
+
+fn search_path() -> impl Iterator<Item = PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let folders = env::split_paths(&path).chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from));
-    folders.map(|folder| folder.join(program)).find(|file| is_executable(file))
+    let folders: Vec<_> = env::split_paths(&path).collect();
+    folders.into_iter().chain(FOR_ROOT.map(PathBuf::from))
 }
 
 fn is_executable(file: &Path) -> bool {

@@ -2,11 +2,10 @@
 //!
 //! Knows of the tracer only its command line.
 
-mod netserver;
-
 use std::{
     ffi::OsString,
     fs,
+    io::{IsTerminal as _, stderr},
     path::{Path, PathBuf},
     process::{ExitCode, ExitStatus, Stdio},
     sync::{
@@ -19,14 +18,13 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use netserver::Netserver;
 use nix::{
     sys::signal::{Signal, kill},
     unistd::{Pid, geteuid},
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::{command, console, setup};
+use crate::{command, console, netserver::Netserver, setup};
 
 /// Options of the demonstration.
 #[derive(Args)]
@@ -82,6 +80,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<ExitCode> {
 
 fn build(root: &Path) -> anyhow::Result<()> {
     let mut build = command::cargo(["build", "--release", "--package", "tracer"]);
+    if !stderr().is_terminal() {
+        return command::output(build.current_dir(root)).map(drop);
+    }
     let status = build.current_dir(root).status().with_context(|| format!("`{}`", command::shown(&build)))?;
     if !status.success() {
         bail!("`{}` ended with {status}", command::shown(&build));
@@ -126,6 +127,7 @@ fn trace(root: &Path, recording: &Path, load: &[OsString]) -> anyhow::Result<Exi
     for (signal, flag) in [(SIGTERM, &asked_to_end), (SIGHUP, &asked_to_end), (SIGINT, &interrupted)] {
         signal_hook::flag::register(signal, Arc::clone(flag)).context("a handler for signals")?;
     }
+    command::end_with_us(&mut run);
     let mut child = run.spawn().with_context(|| format!("`{}`", command::shown(&run)))?;
     let id = Pid::from_raw(child.id().try_into().context("a process id")?);
     loop {

@@ -7,8 +7,11 @@ mod console;
 mod demo;
 mod layers;
 mod load;
+mod netserver;
+mod overhead;
 mod setup;
 mod test;
+mod vm;
 
 use std::{
     path::{Path, PathBuf},
@@ -31,8 +34,12 @@ enum Task {
     Setup(setup::Options),
     /// Trace a netperf `UDP_STREAM` on loopback, print the report, write a recording and a folded file
     Demo(demo::Options),
+    /// Measure what tracing costs, beside other tools; needs root
+    Overhead(overhead::Options),
     /// Run every check and every test; the live ones need root
     Test(test::Options),
+    /// Run a command, or check the tracer, on other kernels in virtual machines
+    Vm(vm::Options),
     /// Send datagrams to itself over loopback, in place of netperf
     #[command(hide = true)]
     UdpLoad(load::Options),
@@ -43,7 +50,9 @@ fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Setup(options) => setup::run(&root, &options).map(|()| ExitCode::SUCCESS),
         Task::Demo(options) => demo::run(&root, &options),
+        Task::Overhead(options) => overhead::run(&root, &options),
         Task::Test(options) => test::run(&root, &options),
+        Task::Vm(options) => vm::run(&root, &options),
         Task::UdpLoad(options) => load::run(&options).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {

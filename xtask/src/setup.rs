@@ -3,11 +3,12 @@
 //! Every piece looks first and does nothing when it is there, so a second run is quick; whatever an interrupted run
 //! left half done does not pass the look and is done again. Must not know what the pieces are used for.
 
-mod apt;
+pub(crate) mod apt;
 mod bpf_linker;
 mod inferno;
 mod mounts;
 mod packages;
+pub(crate) mod qemu;
 mod rust_src;
 mod toolchain;
 
@@ -136,6 +137,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         progress.add(&inferno::ensure(&work));
     }
     progress.add_all(&packages::ensure(!options.no_tests));
+    if !options.no_tests {
+        progress.add(&qemu::ensure());
+    }
     progress.add_all(&mounts::ensure());
 
     if !progress.missing.is_empty() {

@@ -98,7 +98,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<ExitCode> {
     }
     let took = start.elapsed().as_secs();
     let all = checks + tests;
-    console::result(&format!("{} checks and {} tests in {took} s:", checks.total(), tests.total()));
+    console::result(&format!("checks: {}, tests: {}, in {took} s", checks.total(), tests.total()));
     console::result(&all.to_string());
     Ok(if failures.is_empty() && all.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

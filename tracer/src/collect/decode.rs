@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tracer_common::{cpu::CpuState, loss::Cause, page::ORDERS};
 
 use crate::{
-    batch::{Audit, Loss, OrderTotals},
+    batch::{Audit, Lookups, Loss, OrderTotals},
     signal::{Signal, Status},
 };
 
@@ -27,10 +27,10 @@ impl Measured {
 /// Totals of every order that was met, over all CPUs.
 pub(super) fn totals(states: &[CpuState], measured: Measured) -> Vec<OrderTotals> {
     let mut totals = Vec::new();
-    for order in 0..ORDERS {
+    for (order, number) in (0..ORDERS).zip(0_u8..) {
         let sum = |of: &dyn Fn(&CpuState) -> u64| states.iter().map(of).sum::<u64>();
         let row = OrderTotals {
-            order: order as u8,
+            order: number,
             allocated: sum(&|state| state.pages.allocated[order]),
             failed: sum(&|state| state.pages.failed[order]),
             freed: measured.free.then(|| sum(&|state| state.pages.freed[order])),
@@ -51,7 +51,7 @@ pub(super) fn losses(states: &[CpuState]) -> BTreeMap<String, Loss> {
     let mut losses = BTreeMap::new();
     for cause in Cause::ALL {
         let mut loss = Loss { counted_without_path: cause.counted_without_path(), ..Loss::default() };
-        for order in 0..ORDERS {
+        for (order, number) in (0..ORDERS).zip(0_u8..) {
             let events: u64 = states.iter().map(|state| state.losses[cause as usize][order]).sum();
             if events == 0 {
                 continue;
@@ -60,7 +60,7 @@ pub(super) fn losses(states: &[CpuState]) -> BTreeMap<String, Loss> {
             // The order of these is not known: the kernel side counts them under 0.
             if cause != Cause::InvalidOrder {
                 loss.pages += events << order;
-                loss.by_order.insert(order as u8, events);
+                loss.by_order.insert(number, events);
             }
         }
         if loss.events > 0 {
@@ -68,6 +68,18 @@ pub(super) fn losses(states: &[CpuState]) -> BTreeMap<String, Loss> {
         }
     }
     losses
+}
+
+/// How paths were found.
+pub(super) fn lookups(states: &[CpuState]) -> Lookups {
+    let mut lookups = Lookups::default();
+    for state in states {
+        lookups.hits += state.paths.hits;
+        lookups.unwound += state.paths.unwound;
+        lookups.evicted += state.paths.evicted;
+        lookups.unremembered += state.paths.unremembered;
+    }
+    lookups
 }
 
 /// What the audit found.

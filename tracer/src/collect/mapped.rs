@@ -75,6 +75,7 @@ impl<T: Pod> MappedArray<T> {
         unsafe { value.assume_init() }
     }
 
+    #[expect(clippy::cast_ptr_alignment, reason = "a mapping begins at a page")]
     fn load(&self, word: usize) -> u64 {
         // SAFETY: callers stay below `len` elements, the mapping is page aligned and lives as long as `self`; the
         // kernel writes concurrently, so the access is atomic.

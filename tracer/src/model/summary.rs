@@ -11,7 +11,9 @@ use super::{Filter, Model, UNEXPLAINED, page::Way};
 use crate::{
     batch::ProgramStats,
     signal::{Signal, Status},
-    snapshot::{Audit, Benchmark, Command, Completeness, SCHEMA, SignalRow, Snapshot, System, Verdict, Window, sum},
+    snapshot::{
+        Audit, Benchmark, Command, Completeness, Lookups, SCHEMA, SignalRow, Snapshot, System, Verdict, Window, sum,
+    },
 };
 
 /// The picture of the part of a model that the filter lets through.
@@ -122,6 +124,12 @@ fn completeness(model: &Model, filter: &Filter, way: Way, without_path: u64) -> 
         verdict,
         lost,
         unseen_pages: end.and_then(|end| end.system.unseen_pages),
+        lookups: model.lookups.map(|it| Lookups {
+            hits: it.hits,
+            unwound: it.unwound,
+            evicted: it.evicted,
+            unremembered: it.unremembered,
+        }),
         audit: model.audit.map(|audit| Audit { checked: audit.checked, disagreed: audit.disagreed }),
         paths: model.start.paths.way.clone(),
         filters: model.start.filters.iter().cloned().chain(filter.options()).collect(),

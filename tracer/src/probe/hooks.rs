@@ -90,8 +90,9 @@ pub fn select(list: &[String]) -> Result<Vec<&'static Row>, String> {
     if list.is_empty() {
         return Ok(TABLE.iter().filter(|row| row.default).collect());
     }
-    let selects =
-        |word: &str, row: &Row| row.signal == word || row.signal.strip_prefix(word).is_some_and(|it| it.starts_with('.'));
+    let selects = |word: &str, row: &Row| {
+        row.signal == word || row.signal.strip_prefix(word).is_some_and(|it| it.starts_with('.'))
+    };
     for word in list {
         if !TABLE.iter().any(|row| selects(word, row)) {
             return Err(word.clone());

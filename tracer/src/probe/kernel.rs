@@ -25,7 +25,9 @@ impl Kernel {
     }
 
     fn from_file(path: &Path) -> Result<Self> {
-        let btf = Btf::from_file(path).with_context(|| {
+        // Read as a whole: btf-rs asks a file for its position at every type, a system call each time.
+        let bytes = std::fs::read(path).map_err(anyhow::Error::from);
+        let btf = bytes.and_then(|bytes| Ok(Btf::from_bytes(&bytes)?)).with_context(|| {
             format!("kernel types in `{}`; a kernel built with CONFIG_DEBUG_INFO_BTF has them", path.display())
         })?;
         Ok(Self { btf })

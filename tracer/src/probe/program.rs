@@ -28,6 +28,10 @@ struct InfoByFd {
     info: u64,
 }
 
+/// Bytes of what the kernel is asked to fill.
+#[expect(clippy::cast_possible_truncation, reason = "some 200 bytes")]
+const INFO_BYTES: u32 = size_of::<bpf_prog_info>() as u32;
+
 /// Asks the kernel about the program behind `program`.
 ///
 /// # Errors
@@ -35,11 +39,7 @@ struct InfoByFd {
 pub fn figures(program: BorrowedFd<'_>) -> io::Result<Figures> {
     // SAFETY: a structure of integers, for which zero is a value; a kernel that knows fewer fields leaves the rest.
     let mut info: bpf_prog_info = unsafe { std::mem::zeroed() };
-    let attributes = InfoByFd {
-        fd: program.as_raw_fd(),
-        length: size_of::<bpf_prog_info>() as u32,
-        info: &raw mut info as u64,
-    };
+    let attributes = InfoByFd { fd: program.as_raw_fd(), length: INFO_BYTES, info: &raw mut info as u64 };
     // SAFETY: the kernel reads `attributes` and writes at most `length` bytes to `info`; both live here.
     let result = unsafe {
         libc::syscall(

@@ -35,6 +35,7 @@ pub fn run(settings: &Config, kernel: Option<&Kernel>) -> Result<()> {
         by: by::OFF,
         one_in: 1,
         audit: 16,
+        events: 0,
         log: 0,
         counters: sizes.counters,
         sets: sizes.sets,
@@ -57,7 +58,9 @@ pub fn run(settings: &Config, kernel: Option<&Kernel>) -> Result<()> {
         disagreed += paths.disagreed + paths.audit_failed;
     }
     if hits < HITS || audited == 0 {
-        bail!("self-test: {hits} of {ALLOCATIONS} allocations were found again by their return addresses, {HITS} expected");
+        bail!(
+            "self-test: {hits} of {ALLOCATIONS} allocations were found again by their return addresses, {HITS} expected"
+        );
     }
     if disagreed > 0 {
         bail!("self-test: {disagreed} of {audited} remembered paths were wrong when unwound again");

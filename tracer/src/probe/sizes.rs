@@ -48,7 +48,8 @@ impl Sizes {
 
     /// Remembered keys of one CPU.
     pub fn keys(&self) -> u32 {
-        self.sets * WAYS as u32
+        const { assert!(WAYS == 4) }
+        self.sets * 4
     }
 
     /// Bytes of kernel memory that the maps take.

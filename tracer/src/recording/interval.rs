@@ -12,7 +12,7 @@ use super::{
     keys::{Names, Numbers},
     rows,
 };
-use crate::batch::{Audit, Batch, Count, Loss, OrderTotals, ProgramStats};
+use crate::batch::{Audit, Batch, Count, Lookups, Loss, OrderTotals, ProgramStats};
 
 /// A row of `intervals`.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ pub(super) struct Interval {
 /// Writes a merged batch as interval `id`, which began at `from`. To be called within a transaction.
 pub(super) fn write(db: &Connection, numbers: &mut Numbers, id: u64, from: Duration, batch: &Batch) -> Result<()> {
     // Every field is named so that a new one cannot be forgotten here.
-    let Batch { at, paths, owners, counts, totals, losses, programs, audit } = batch;
+    let Batch { at, paths, owners, counts, totals, losses, programs, lookups, audit } = batch;
     let (mut new_paths, mut new_owners) = (0, 0);
     for path in paths {
         new_paths += i64::from(numbers.announce_path(db, id, path)?);
@@ -83,6 +83,15 @@ pub(super) fn write(db: &Connection, numbers: &mut Numbers, id: u64, from: Durat
             missed
         ])?;
     }
+    if let Some(Lookups { hits, unwound, evicted, unremembered }) = lookups {
+        db.prepare_cached("INSERT INTO lookups VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(params![
+            id,
+            hits,
+            unwound,
+            evicted,
+            unremembered
+        ])?;
+    }
     if let Some(Audit { checked, disagreed }) = audit {
         db.prepare_cached("INSERT INTO audit VALUES (?1, ?2, ?3)")?.execute(params![id, checked, disagreed])?;
     }
@@ -127,6 +136,13 @@ pub(super) fn read(db: &Connection, names: &Names, interval: &Interval) -> Resul
         totals: totals(db, id).context("table `order_totals`")?,
         losses: losses(db, id).context("table `losses`")?,
         programs: programs(db, names, id)?,
+        lookups: db
+            .prepare_cached("SELECT hits, unwound, evicted, unremembered FROM lookups WHERE interval = ?1")?
+            .query_row([id], |row| {
+                Ok(Lookups { hits: row.get(0)?, unwound: row.get(1)?, evicted: row.get(2)?, unremembered: row.get(3)? })
+            })
+            .optional()
+            .context("table `lookups`")?,
         audit: db
             .prepare_cached("SELECT checked, disagreed FROM audit WHERE interval = ?1")?
             .query_row([id], |row| Ok(Audit { checked: row.get(0)?, disagreed: row.get(1)? }))

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crate::batch::{Audit, Batch, Count, CountKey, Loss, OrderTotals, Owner, Path, ProgramStats};
+use crate::batch::{Audit, Batch, Count, CountKey, Lookups, Loss, OrderTotals, Owner, Path, ProgramStats};
 
 /// The one batch that tells a model as much as `batches` one after the other do.
 ///
@@ -34,13 +34,14 @@ pub(super) struct Merged {
     totals: BTreeMap<u8, OrderTotals>,
     losses: BTreeMap<String, Loss>,
     programs: Vec<ProgramStats>,
+    lookups: Option<Lookups>,
     audit: Option<Audit>,
 }
 
 impl Merged {
     pub(super) fn add(&mut self, batch: &Batch) {
         // Every field is named so that a new one cannot be forgotten here.
-        let Batch { at, paths, owners, counts, totals, losses, programs, audit } = batch;
+        let Batch { at, paths, owners, counts, totals, losses, programs, lookups, audit } = batch;
         self.at = self.at.max(*at);
         for path in paths {
             let place = *self.path_at.entry(path.key).or_insert(self.paths.len());
@@ -63,6 +64,7 @@ impl Merged {
             let place = self.programs.iter().position(same).unwrap_or(self.programs.len());
             put(&mut self.programs, place, program);
         }
+        self.lookups = lookups.or(self.lookups);
         self.audit = audit.or(self.audit);
     }
 
@@ -75,6 +77,7 @@ impl Merged {
             totals: self.totals.into_values().collect(),
             losses: self.losses,
             programs: self.programs,
+            lookups: self.lookups,
             audit: self.audit,
         }
     }

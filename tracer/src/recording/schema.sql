@@ -179,6 +179,15 @@ CREATE TABLE program_stats (
     PRIMARY KEY (interval, position)
 ) WITHOUT ROWID;
 
+CREATE TABLE lookups (
+    -- How the paths of events were found since the run began; no rows when none are taken.
+    interval INTEGER PRIMARY KEY REFERENCES intervals (id),
+    hits INTEGER NOT NULL,          -- remembered
+    unwound INTEGER NOT NULL,       -- hits + unwound: events whose path was taken
+    evicted INTEGER NOT NULL,       -- remembered keys thrown out for others
+    unremembered INTEGER NOT NULL   -- of unwound: paths that could not be remembered
+);
+
 CREATE TABLE audit (
     -- Remembered paths unwound again since the run began; no rows without an audit.
     interval INTEGER PRIMARY KEY REFERENCES intervals (id),

@@ -220,6 +220,7 @@ pub(crate) fn lossy() -> Model {
         losses: BTreeMap::from([("path_table_full".to_owned(), loss)]),
         programs: vec![program(None, 7)],
         audit: Some(Audit { checked: 4_000, disagreed: 0 }),
+        ..Batch::default()
     });
     model.finish(End { duration: Duration::from_secs(2), ..End::default() });
     model

@@ -19,7 +19,7 @@ struct Package {
     tests_only: bool,
 }
 
-const PACKAGES: [Package; 10] = [
+const PACKAGES: [Package; 13] = [
     Package { name: "netperf", proof: "netserver", why: "the benchmark that is traced", tests_only: false },
     Package { name: "iproute2", proof: "ip", why: "tests look at addresses and sockets with it", tests_only: true },
     Package { name: "bpftrace", proof: "bpftrace", why: "tests compare our counts with its counts", tests_only: true },
@@ -39,6 +39,9 @@ const PACKAGES: [Package; 10] = [
     },
     Package { name: "sqlite3", proof: "sqlite3", why: "tests read recordings with it", tests_only: true },
     Package { name: "sudo", proof: "sudo", why: "tests run as a user behind it", tests_only: true },
+    Package { name: "busybox-static", proof: "busybox", why: "is the system of a virtual machine", tests_only: true },
+    Package { name: "cpio", proof: "cpio", why: "packs a virtual machine's files", tests_only: true },
+    Package { name: "xz-utils", proof: "xz", why: "unpacks kernel modules", tests_only: true },
     Package { name: "tmux", proof: "tmux", why: "tests give the tracer a terminal with it", tests_only: true },
 ];
 
@@ -61,14 +64,23 @@ pub(super) fn ensure(with_tests: bool) -> Vec<Piece> {
         return pieces;
     }
     let names: Vec<_> = missing.iter().map(|package| package.name).collect();
-    if let Err(reason) = prepare(&names) {
+    let lacking = |reason: String| {
         // The reason is the same for all: in full once.
         let reasons = std::iter::once(reason).chain((1..missing.len()).map(|_| "for the same reason".to_owned()));
-        pieces.extend(missing.iter().zip(reasons).map(|(package, reason)| package.piece(Outcome::Lacking(reason))));
+        missing.iter().zip(reasons).map(|(package, reason)| package.piece(Outcome::Lacking(reason))).collect::<Vec<_>>()
+    };
+    if let Some(reason) = obstacle(&names) {
+        pieces.extend(lacking(reason));
         return pieces;
     }
+    // An error here may be one source of several that is down: installing tells more.
+    let read = read_lists(&names);
     let _progress = console::progress(&format!("installing {}", names.join(" ")));
     let together = apt::install(&names);
+    if let (Err(_), Err(error)) = (&read, &together) {
+        pieces.extend(lacking(format!("{error:#}")));
+        return pieces;
+    }
     pieces.extend(missing.iter().map(|package| {
         let alone = if together.is_ok() { Ok(()) } else { apt::install(&[package.name]) };
         match alone {
@@ -80,23 +92,24 @@ pub(super) fn ensure(with_tests: bool) -> Vec<Piece> {
     pieces
 }
 
-/// Makes apt ready to install these, or says why it cannot install any.
-fn prepare(names: &[&str]) -> Result<(), String> {
+/// Why nothing can be installed at all.
+fn obstacle(names: &[&str]) -> Option<String> {
     if !apt::is_there() {
-        return Err(format!("no apt here: install what this distribution calls {}", names.join(", ")));
+        return Some(format!("no apt here: install what this distribution calls {}", names.join(", ")));
     }
     if !geteuid().is_root() {
         let section = if names.contains(&"netperf") { " (netperf is in Debian's section non-free)" } else { "" };
-        return Err(format!("needs root: sudo apt-get install {}{section}", names.join(" ")));
+        return Some(format!("needs root: sudo apt-get install {}{section}", names.join(" ")));
     }
+    None
+}
+
+/// Reads apt's lists, and adds the section that has netperf where none of them knows it.
+fn read_lists(names: &[&str]) -> anyhow::Result<()> {
     let _progress = console::progress("reading the package lists");
-    // An error here may be one source of several that is down: whether there are packages to install tells more.
-    let mut read = apt::update();
+    let read = apt::update();
     if names.contains(&"netperf") && !apt::has_candidate("netperf") {
-        read = read.and(apt::add_non_free());
+        return read.and(apt::add_non_free());
     }
-    match read {
-        Err(error) if !names.iter().any(|name| apt::has_candidate(name)) => Err(format!("{error:#}")),
-        _ => Ok(()),
-    }
+    read
 }

@@ -16,6 +16,7 @@ pub(super) fn write(snapshot: &Snapshot, sheet: &mut Sheet) {
     sheet.heading("completeness", "");
     verdict(completeness, sheet);
     losses(completeness, sheet);
+    lookups(completeness, sheet);
     audit(completeness, sheet);
     unseen(snapshot, sheet);
     cost(snapshot, sheet);
@@ -88,6 +89,25 @@ fn losses(completeness: &Completeness, sheet: &mut Sheet) {
     for (cause, events) in &completeness.lost {
         sheet.hanging("lost     ", &format!("{} events: {cause}", units::count(*events)));
     }
+}
+
+fn lookups(completeness: &Completeness, sheet: &mut Sheet) {
+    let Some(lookups) = &completeness.lookups else { return };
+    let taken = lookups.hits + lookups.unwound;
+    let mut parts = vec![format!(
+        "{} of {} remembered ({}), {} unwound",
+        units::count(lookups.hits),
+        units::count(taken),
+        units::percent(lookups.hits, taken),
+        units::count(lookups.unwound),
+    )];
+    if lookups.evicted > 0 {
+        parts.push(format!("{} keys thrown out for others", units::count(lookups.evicted)));
+    }
+    if lookups.unremembered > 0 {
+        parts.push(format!("{} on paths that cannot be remembered", units::count(lookups.unremembered)));
+    }
+    sheet.hanging("paths    ", &parts.join("; "));
 }
 
 fn audit(completeness: &Completeness, sheet: &mut Sheet) {

@@ -69,6 +69,7 @@ fn values_that_cannot_be_are_damage_from_their_interval_on() {
         ("UPDATE loss_orders SET cause = 'no such' WHERE interval = 3".into(), 2, "no cause"),
         ("UPDATE program_stats SET missed = 9223372036854775807 WHERE interval = 3".into(), 4, ""),
         ("UPDATE program_stats SET program = 3 WHERE interval = 3".into(), 2, "no program 3"),
+        ("UPDATE lookups SET hits = -1 WHERE interval = 3".into(), 2, "lookups"),
         ("UPDATE audit SET checked = x'00' WHERE interval = 3".into(), 2, "audit"),
         ("DELETE FROM path_frames WHERE position = 0 AND path = (SELECT max(path) FROM path_frames WHERE path IN (SELECT id FROM paths WHERE interval = 3) AND position > 0)".into(), 2, "path_frames"),
         ("UPDATE paths SET interval = 4 WHERE interval = 3".into(), 2, "new paths"),

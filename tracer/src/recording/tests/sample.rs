@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
-    batch::{Audit, Batch, Count, CountKey, Frame, Loss, OrderTotals, Owner, Path, ProgramStats},
+    batch::{Audit, Batch, Count, CountKey, Frame, Lookups, Loss, OrderTotals, Owner, Path, ProgramStats},
     gfp,
     run::{BeforeAfter, Benchmark, CommandEnd, End, Host, PathsMode, Score, Start, System, Work},
     signal::{Refused, Signal, Status},
@@ -139,6 +139,8 @@ pub(super) fn batches(seed: u64, number: usize) -> Vec<Batch> {
                 missed,
             };
             batch.programs = vec![program("raw_tracepoint:b", Some(index as u64), 0), program("kprobe:a", None, 7)];
+            batch.lookups =
+                (index > 1).then_some(Lookups { hits: index as u64, unwound: 7, evicted: 1, unremembered: 2 });
             batch.audit = (index > 2).then_some(Audit { checked: index as u64, disagreed: 0 });
             batch
         })

@@ -11,10 +11,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use nix::{
-    sys::{
-        prctl,
-        signal::{Signal, killpg},
-    },
+    sys::signal::{Signal, killpg},
     unistd::Pid,
 };
 
@@ -24,20 +21,20 @@ use crate::command;
 const ATTEMPTS: usize = 3;
 
 /// A running netserver; stopped when dropped, and by the kernel if we are killed.
-pub(super) struct Netserver {
+pub(crate) struct Netserver {
     process: Child,
     /// Where it listens on 127.0.0.1.
-    pub(super) port: u16,
+    pub(crate) port: u16,
 }
 
 impl Netserver {
     /// Where the program lies.
-    pub(super) fn program() -> Option<PathBuf> {
+    pub(crate) fn program() -> Option<PathBuf> {
         command::find("netserver")
     }
 
     /// Starts one on a free port and waits until it listens.
-    pub(super) fn start(program: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn start(program: &Path) -> anyhow::Result<Self> {
         for _ in 0..ATTEMPTS {
             let mut netserver = Self::spawn(program, free_port()?)?;
             if netserver.listens() {
@@ -51,9 +48,7 @@ impl Netserver {
         let mut command = command::clean(program, ["-4", "-D", "-L", "127.0.0.1", "-p", &port.to_string()]);
         // A group of its own: Ctrl-C must reach the tracer first, and its children are to be stopped with it.
         command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        // SAFETY: between fork and exec only async-signal-safe functions may be called; this is the system call prctl
-        // and nothing else.
-        unsafe { command.pre_exec(|| prctl::set_pdeathsig(Signal::SIGTERM).map_err(Into::into)) };
+        command::end_with_us(&mut command);
         let process = command.spawn().with_context(|| format!("`{}`", command::shown(&command)))?;
         Ok(Self { process, port })
     }
