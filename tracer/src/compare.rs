@@ -212,7 +212,8 @@ pub fn compare(a: &[Run], b: &[Run], options: Options) -> Result<Diff> {
 }
 
 fn verdict(rows: &[ScoreChange]) -> ScoreVerdict {
-    let measured = || rows.iter().filter(|row| row.change.state != State::NotMeasured);
+    // How long a test ran is neither good nor bad.
+    let measured = || rows.iter().filter(|row| row.change.state != State::NotMeasured && row.metric != "elapsed");
     if measured().next().is_none() {
         return ScoreVerdict::NoScore;
     }

@@ -3,6 +3,8 @@
 
 #[path = "compare/recordings.rs"]
 mod recordings;
+#[path = "compare/tools.rs"]
+mod tools;
 
 use std::process::{Command, Output};
 
@@ -230,6 +232,19 @@ fn a_recording_against_itself_shows_no_change_and_no_mark() {
     }
     let diff = diff(&file, &file, &["--noise", "0%"]);
     assert_eq!(diff["verdict"], "within_noise");
+}
+
+#[test]
+fn a_figure_that_says_how_long_the_test_ran_is_no_verdict() {
+    let mut folder = Folder::new();
+    let run = |elapsed| {
+        let results = vec![score("throughput", "send", 100.0, "Mbit/s"), score("elapsed", "send", elapsed, "s")];
+        Run { results, ..Run::default() }
+    };
+    let (a, b) = (folder.group(&[run(60.0)]), folder.group(&[run(30.0)]));
+    let diff = diff(&a, &b, &["--noise", "2%"]);
+    assert_eq!(diff["verdict"], "within_noise");
+    assert_eq!(diff["scores"][1]["gains"]["mean"], -50.0);
 }
 
 #[test]

@@ -89,7 +89,9 @@ pub fn write_differential(
         let scaled = (weight as f64 * scale).round() as u64;
         scaled
     };
-    let lines: Vec<String> = pairs.iter().map(|(stack, (a, b))| format!("{stack} {} {b}", scaled(*a))).collect();
+    // A stack of no width would only make the colours of all others pale: the largest change is the full colour.
+    let drawn = pairs.iter().filter(|(_, (_, b))| *b > 0);
+    let lines: Vec<String> = drawn.map(|(stack, (a, b))| format!("{stack} {} {b}", scaled(*a))).collect();
     let gone = pairs.values().filter(|(a, b)| *a > 0 && *b == 0).count();
     let mut style = style(options);
     style.title = format!("{} of B, coloured by the change from A", options.weight.name());

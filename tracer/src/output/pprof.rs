@@ -90,7 +90,8 @@ impl Builder {
         let value =
             |weight: Weight| i64::try_from(weight.of(stack.order, stack.events, self.page_size)).unwrap_or(i64::MAX);
         let value = [Weight::Events, Weight::Pages, Weight::Bytes].map(value).to_vec();
-        let order = stack.order.to_string();
+        // pprof takes a bare number in `-tagfocus` for a range of sizes, and finds no label by it.
+        let order = format!("order-{}", stack.order);
         let labels = [("order", Some(order.as_str())), ("route", stack.route), ("context", stack.context)];
         let labels = labels.into_iter().filter_map(|(key, value)| Some((key, value?)));
         let label = labels.map(|(key, value)| Label { key: self.string(key), str: self.string(value) }).collect();

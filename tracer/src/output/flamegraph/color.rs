@@ -4,7 +4,7 @@
 //! draws, every name ends in a mark of its colour, a character from Unicode's private use area that no other text may
 //! hold, and the marks are taken out of the drawing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use inferno::flamegraph::color::{Color, PaletteMap};
 
@@ -53,6 +53,9 @@ const MIXED: u8 = 30;
 /// Of what has no class.
 const NONE: u8 = 31;
 
+/// So many colours are named above the graph, where there is room for one line.
+const IN_LEGEND: usize = 5;
+
 const FIRST_MARK: u32 = 0xe000;
 const PRIVATE_USE: std::ops::RangeInclusive<char> = '\u{e000}'..='\u{f8ff}';
 
@@ -86,7 +89,6 @@ pub(super) fn paint(stacks: &[Stack<'_>], by: ColorBy) -> Painted {
     }
     let mut palette = PaletteMap::default();
     palette.insert("", color(NONE));
-    let mut used = BTreeSet::new();
     let frames = stacks
         .iter()
         .map(|stack| {
@@ -96,7 +98,6 @@ pub(super) fn paint(stacks: &[Stack<'_>], by: ColorBy) -> Painted {
                 let Some(child) = node.children.get(frame.as_str()) else { break };
                 node = child;
                 let class = node.class.unwrap_or(NONE);
-                used.insert(class);
                 let name = format!("{}{}", frame.replace(|c| PRIVATE_USE.contains(&c), "?"), mark(class));
                 palette.insert(&name, color(class));
                 marked.push(name);
@@ -104,13 +105,28 @@ pub(super) fn paint(stacks: &[Stack<'_>], by: ColorBy) -> Painted {
             marked
         })
         .collect();
-    let words: Vec<String> =
-        used.into_iter().map(|class| format!("{} {}", name(class, by), color_name(class))).collect();
     let what = match by {
         ColorBy::Order => "order",
         ColorBy::Route => "route",
     };
-    Painted { frames, palette, legend: format!("colour by {what}: {}", words.join(", ")) }
+    Painted { frames, palette, legend: format!("colour by {what}: {}", legend(stacks, by)) }
+}
+
+/// The colours of the classes with most events, and that of frames with several.
+fn legend(stacks: &[Stack<'_>], by: ColorBy) -> String {
+    let mut events: BTreeMap<u8, u64> = BTreeMap::new();
+    for stack in stacks {
+        let sum = events.entry(class(stack, by)).or_default();
+        *sum = sum.saturating_add(stack.events);
+    }
+    let mut classes: Vec<(u8, u64)> = events.into_iter().collect();
+    classes.sort_by_key(|(class, events)| (Reverse(*events), *class));
+    let named = classes.iter().take(IN_LEGEND).map(|(class, _)| *class).chain((classes.len() > 1).then_some(MIXED));
+    let mut words: Vec<String> = named.map(|class| format!("{} {}", name(class, by), color_name(class))).collect();
+    if classes.len() > IN_LEGEND {
+        words.push(format!("and {} more", classes.len() - IN_LEGEND));
+    }
+    words.join(", ")
 }
 
 /// The drawing without marks.

@@ -23,7 +23,6 @@ fn section(title: &str, rows: &[ScoreChange], sheet: &mut Sheet) {
     sheet.heading(title, "positive is better");
     let columns = [
         Column::Left("figure"),
-        Column::Left("of"),
         Column::Right("A"),
         Column::Right("B"),
         Column::Right("gain"),
@@ -37,40 +36,44 @@ fn section(title: &str, rows: &[ScoreChange], sheet: &mut Sheet) {
     sheet.table(&columns, cells);
 }
 
-/// One line a statistic; a single one where there is one run each.
+/// One line a statistic, under the name of the figure; a single one where there is one run each.
 fn lines(row: &ScoreChange, sheet: &Sheet) -> Vec<Vec<String>> {
     let better = if row.lower_is_better { ", less is better" } else { "" };
     let name = sheet.clean(&format!("{} {} {}{better}", row.side, row.metric, row.unit));
-    let mean = match row.mean {
-        MeanKind::Amean => "Amean",
-        MeanKind::Hmean => "Hmean",
-    };
     let several = [&row.a, &row.b].into_iter().flatten().any(|side| side.n > 1);
     let figure = |side: &Option<Summary>, of: &dyn Fn(&Summary) -> Option<f64>| {
         side.as_ref().and_then(of).map_or_else(|| units::NOT_MEASURED.to_owned(), units::figure)
     };
     let line = |label: &str, of: &dyn Fn(&Summary) -> Option<f64>, gain: Option<f64>| {
         let (a, b) = (figure(&row.a, of), figure(&row.b, of));
-        vec![label.to_owned(), name.clone(), a, b, units::change(gain), String::new(), String::new()]
+        vec![label.to_owned(), a, b, units::change(gain), String::new(), String::new()]
     };
-    let mut main = line(mean, &|side| Some(side.mean), row.gains.mean);
+    let label = match row.mean {
+        _ if !several => &name,
+        MeanKind::Amean => "  Amean",
+        MeanKind::Hmean => "  Hmean",
+    };
+    let mut main = line(label, &|side| Some(side.mean), row.gains.mean);
     if matches!(row.change.state, State::New | State::Gone) {
-        main[4] = cell(&row.change);
+        main[3] = cell(&row.change);
     }
-    mark(&row.change, false).clone_into(&mut main[5]);
-    main[6] = why(row);
+    mark(&row.change, false).clone_into(&mut main[4]);
+    main[5] = why(row);
     if row.change.is_marked() {
-        main[4] = sheet.paint(if row.is_better() { Tone::Good } else { Tone::Bad }, &main[4]);
+        main[3] = sheet.paint(if row.is_better() { Tone::Good } else { Tone::Bad }, &main[3]);
     }
     if !several {
         return vec![main];
     }
+    let mut title = vec![String::new(); main.len()];
+    title[0] = name;
     vec![
-        line("Min", &|side| Some(side.min), row.gains.min),
+        title,
+        line("  Min", &|side| Some(side.min), row.gains.min),
         main,
-        line("Stddev", &|side| side.stddev, row.gains.stddev),
-        line("CoeffVar %", &|side| side.coeff_var_percent, row.gains.coeff_var),
-        line("Max", &|side| Some(side.max), row.gains.max),
+        line("  Stddev", &|side| side.stddev, row.gains.stddev),
+        line("  CoeffVar %", &|side| side.coeff_var_percent, row.gains.coeff_var),
+        line("  Max", &|side| Some(side.max), row.gains.max),
     ]
 }
 
