@@ -1,6 +1,8 @@
 //! `tracer diff` as a user runs it, on recordings: published figures must give the published percentages, and nothing
 //! may be claimed that the figures do not bear.
 
+#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+
 #[path = "compare/recordings.rs"]
 mod recordings;
 #[path = "compare/tools.rs"]
@@ -331,9 +333,9 @@ fn two_columns_sum_to_the_totals_of_each_side() {
         folder.group(&[counted(1000.0, &[(SEND, 3, 31), (FAULT, 0, 7)]), counted(1000.0, &[(FAULT, 0, 3)])]),
         folder.group(&[Run { lost: 2, ..counted(1000.0, &[(SEND_BEFORE, 3, 33), (FAULT, 0, 5)]) }]),
     );
-    let folded = stdout(&["diff", &a, &b, "--format", "folded", "--weight", "events"]);
+    let columns = stdout(&["diff", &a, &b, "--format", "folded", "--weight", "events"]);
     assert_eq!(
-        folded,
+        columns,
         "[lost] 0 2\n\
          __x64_sys_sendto;udp_sendmsg;___kmalloc_large_node.isra.0;__alloc_pages 0 33\n\
          __x64_sys_sendto;udp_sendmsg;___kmalloc_large_node;__alloc_pages_noprof 31 0\n\
