@@ -31,6 +31,8 @@ pub enum Command {
     View(View),
     /// Show a recording as text or JSON
     Report(Report),
+    /// Compare two runs, or two groups of runs
+    Diff(Diff),
     /// Write a recording in a form that other tools read
     Export(Export),
     /// Show what this kernel allows, and why not more
@@ -211,8 +213,38 @@ pub struct Report {
     pub show: Show,
 }
 
+/// `tracer diff`
+#[derive(Args, Debug)]
+pub struct Diff {
+    /// The recordings to compare with, such as before.db or before1.db,before2.db
+    #[arg(value_name = "A[,A2...]")]
+    pub a: OsString,
+    /// The recordings that are compared
+    #[arg(value_name = "B[,B2...]")]
+    pub b: OsString,
+    /// As JSON
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// For other tools: folded stacks with two columns, or a flame graph of B coloured by what changed
+    #[arg(long, value_enum)]
+    pub format: Option<DiffFormat>,
+    /// Write to OUT [default: stdout]
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// Overwrite OUT
+    #[arg(long)]
+    pub force: bool,
+    /// Changes of up to this much are noise, such as 2%; needed where there is one run each
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub noise: Option<f64>,
+    /// What to show of it
+    #[command(flatten)]
+    pub show: Show,
+}
+
 /// `tracer export`
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub struct Export {
     /// The recording
     pub file: PathBuf,
@@ -234,9 +266,15 @@ pub struct Export {
     /// Only paths of this route
     #[arg(long, value_name = "NAME")]
     pub route: Option<Route>,
-    /// folded: begin each stack with its order, as `order-N`
+    /// Begin each stack with its order, as `order-N` (not csv, json)
     #[arg(long)]
     pub order_root: bool,
+    /// svg: outermost functions on top
+    #[arg(long)]
+    pub icicle: bool,
+    /// svg: what colours mean
+    #[arg(long, value_enum, value_name = "order|route")]
+    pub color_by: Option<ColorBy>,
     /// folded: end kernel functions in `_[k]`
     #[arg(long)]
     pub annotate: bool,
@@ -255,8 +293,36 @@ pub struct Doctor {
 pub enum Format {
     /// Folded stacks, for inferno and flamegraph.pl.
     Folded,
+    /// Flame graph, for browsers.
+    Svg,
+    /// For `go tool pprof` and what reads its files: events, pages and bytes, labelled by order, route and context.
+    Pprof,
+    /// For speedscope.app.
+    Speedscope,
+    /// For profiler.firefox.com.
+    Firefox,
+    /// A table: one row for each order of each path.
+    Csv,
     /// The report as JSON.
     Json,
+}
+
+/// What the colours of a flame graph mean.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColorBy {
+    /// The order of the blocks.
+    Order,
+    /// The route to the page allocator.
+    Route,
+}
+
+/// Forms of a comparison beside text and JSON.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiffFormat {
+    /// Folded stacks, the weights in A and in B behind each.
+    Folded,
+    /// Differential flame graph.
+    Svg,
 }
 
 /// When to use colours.
@@ -281,6 +347,28 @@ pub enum By {
     Cgroup,
 }
 
+impl Export {
+    /// Refuses options that would do nothing in the form asked for.
+    ///
+    /// # Errors
+    /// One line naming the first of them.
+    pub fn check(&self) -> anyhow::Result<()> {
+        let is_table = matches!(self.format, Format::Csv | Format::Json);
+        for (option, is_given, does_something) in [
+            ("--annotate", self.annotate, self.format == Format::Folded),
+            ("--icicle", self.icicle, self.format == Format::Svg),
+            ("--color-by", self.color_by.is_some(), self.format == Format::Svg),
+            ("--order-root", self.order_root, !is_table),
+        ] {
+            if is_given && !does_something {
+                let form = self.format.to_possible_value().map_or(String::new(), |it| it.get_name().to_owned());
+                anyhow::bail!("`{option}` does nothing with `--format {form}`: leave it out");
+            }
+        }
+        Ok(())
+    }
+}
+
 /// `exact`, `unwound`, `sample=N` or `off`.
 fn paths(text: &str) -> Result<Paths, String> {
     match text {
@@ -292,6 +380,15 @@ fn paths(text: &str) -> Result<Paths, String> {
             Some(_) => Err("after `sample=` comes a number from 1 to 1000000".to_owned()),
             None => Err("one of exact, unwound, sample=N, off".to_owned()),
         },
+    }
+}
+
+/// A percentage such as `2%`; a bare number is one too.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim_end();
+    match number.parse::<f64>() {
+        Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
+        _ => Err("a percentage is a number from 0 on, such as 2%".to_owned()),
     }
 }
 
@@ -335,6 +432,14 @@ mod tests {
         assert_eq!(duration("7"), Ok(Duration::from_secs(7)));
         for bad in ["", "s", "1x", "0ms", "-1s", "1e400s", "999999999999999999999h", "nan"] {
             assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn percentages_need_no_sign_but_must_not_be_negative() {
+        assert_eq!((percent("2%"), percent("0.5"), percent("0 %")), (Ok(2.0), Ok(0.5), Ok(0.0)));
+        for bad in ["", "%", "-1%", "inf", "nan%", "2%%", "two"] {
+            assert!(percent(bad).is_err(), "{bad}");
         }
     }
 

@@ -64,6 +64,7 @@
 pub mod batch;
 pub mod cli;
 pub mod collect;
+pub mod compare;
 pub mod config;
 pub mod diagnosis;
 pub mod event;
@@ -77,6 +78,7 @@ pub mod run;
 pub mod session;
 pub mod signal;
 pub mod snapshot;
+pub mod stats;
 pub mod symbols;
 pub mod system;
 pub mod tui;

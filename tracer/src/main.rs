@@ -1,10 +1,11 @@
 //! The binary: arguments to commands, errors to one line, results to exit codes.
 
 use std::{
+    ffi::OsStr,
     fs::{File, OpenOptions},
     io::{self, IsTerminal as _, Write},
-    os::unix::fs::OpenOptionsExt as _,
-    path::Path,
+    os::unix::{ffi::OsStrExt as _, fs::OpenOptionsExt as _},
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -12,10 +13,11 @@ use anyhow::{Context as _, Result, bail};
 use clap::{CommandFactory as _, Parser as _};
 use tracer::{
     cli::{self, Attach, By, Cli, Color, Command, Show},
+    compare,
     config::{self, Config, Filter},
     diagnosis::Diagnosis,
     model::{self, Model},
-    output::{folded, json, text},
+    output::{self, csv, differential, firefox, flamegraph, folded, json, pprof, speedscope, text},
     session,
     snapshot::{Snapshot, Verdict},
     system,
@@ -56,6 +58,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
             print_report(&snapshot, report.json, &report.show)?;
             Ok(ExitCode::SUCCESS)
         }
+        Command::Diff(diff) => self::diff(&diff),
         Command::Export(export) => self::export(&export),
         Command::Doctor(doctor) => self::doctor(&doctor),
         Command::Completions { shell } => {
@@ -140,7 +143,8 @@ async fn events(events: cli::Events) -> Result<ExitCode> {
     let config = Config { events: true, ..config(&events.attach)? };
     let mut out = io::BufWriter::new(io::stdout().lock());
     let as_json = events.json;
-    let tally = session::events(&config, events.count, &mut |writer, event| {
+    let tally = session::events(&config, events.count, &mut |start, event| {
+        let writer = output::event::Writer { gfp: &start.gfp, migratetypes: &start.migratetypes };
         if as_json { writer.json(event, &mut out) } else { writer.text(event, &mut out) }?;
         // Whoever watches wants lines as they come; a burst is flushed as one.
         if event.is_last_for_now { out.flush() } else { Ok(()) }
@@ -158,12 +162,60 @@ async fn events(events: cli::Events) -> Result<ExitCode> {
     Ok(if tally.lost == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
+fn diff(diff: &cli::Diff) -> Result<ExitCode> {
+    let filter = shown(&diff.show);
+    let runs = |names: &OsStr| -> Result<Vec<compare::Run>> {
+        let run = |path: PathBuf| Ok(compare::Run::new(path.display().to_string(), &session::replay(&path)?, &filter));
+        group(names).into_iter().map(run).collect()
+    };
+    let (a, b) = (runs(&diff.a)?, runs(&diff.b)?);
+    let mut bytes = Vec::new();
+    let comparison = compare::compare(&a, &b, compare::Options { noise_percent: diff.noise })?;
+    if let Some(format) = diff.format {
+        let options = folded::Options { weight: diff.show.weight, order_root: false, annotate: false };
+        let pairs = differential::pairs(&a, &b, options)?;
+        match format {
+            cli::DiffFormat::Folded => differential::write(&pairs, &mut bytes)?,
+            cli::DiffFormat::Svg => {
+                let Some(pages) = &comparison.pages else { bail!("page allocations were not measured in every run") };
+                let options =
+                    flamegraph::Options { weight: diff.show.weight, order_root: false, icicle: false, color_by: None };
+                flamegraph::write_differential(&pairs, pages.per.scale(), &pages.per.unit, options, &mut bytes)?;
+            }
+        }
+    } else if diff.json {
+        json::write(&comparison, &mut bytes)?;
+    } else {
+        let options = text::Options { style: style(diff.show.color), top: diff.show.top, weight: diff.show.weight };
+        text::diff::write(&comparison, &options, &mut bytes)?;
+    }
+    deliver(&bytes, diff.output.as_deref(), diff.force)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The recordings of one side: a file of that very name, or names between commas.
+fn group(names: &OsStr) -> Vec<PathBuf> {
+    if Path::new(names).exists() {
+        return vec![names.into()];
+    }
+    names.as_bytes().split(|byte| *byte == b',').map(|name| OsStr::from_bytes(name).into()).collect()
+}
+
+/// Writes to a new file, or to stdout.
+fn deliver(bytes: &[u8], output: Option<&Path>, force: bool) -> Result<()> {
+    match output {
+        Some(path) => create(path, force)?.write_all(bytes).with_context(|| format!("writing `{}`", path.display())),
+        None => Ok(io::stdout().write_all(bytes)?),
+    }
+}
+
 /// Whether nothing of this run was lost or missed.
 fn is_complete(model: &Model) -> bool {
     model.snapshot().completeness.verdict != Verdict::LowerBound
 }
 
 fn export(export: &cli::Export) -> Result<ExitCode> {
+    export.check()?;
     let model = session::replay(&export.file)?;
     let filter = model::Filter {
         orders: export.order.iter().copied().collect(),
@@ -171,6 +223,7 @@ fn export(export: &cli::Export) -> Result<ExitCode> {
         ..model::Filter::default()
     };
     let snapshot = model.snapshot_of(&filter);
+    let (weight, order_root) = (export.weight, export.order_root);
     let mut bytes = Vec::new();
     match export.format {
         cli::Format::Json => json::write(&snapshot, &mut bytes)?,
@@ -178,17 +231,23 @@ fn export(export: &cli::Export) -> Result<ExitCode> {
             let Some(pages) = &snapshot.pages else {
                 bail!("`{}` holds no page allocations: no hook for them was attached", export.file.display());
             };
-            let options =
-                folded::Options { weight: export.weight, order_root: export.order_root, annotate: export.annotate };
+            let options = folded::Options { weight, order_root, annotate: export.annotate };
             folded::write(pages, snapshot.host.page_size, options, &mut bytes)?;
         }
-    }
-    match &export.output {
-        Some(path) => {
-            create(path, export.force)?.write_all(&bytes).with_context(|| format!("writing `{}`", path.display()))?;
+        cli::Format::Svg => {
+            let color_by = export.color_by.map(|by| match by {
+                cli::ColorBy::Order => flamegraph::ColorBy::Order,
+                cli::ColorBy::Route => flamegraph::ColorBy::Route,
+            });
+            let options = flamegraph::Options { weight, order_root, icicle: export.icicle, color_by };
+            flamegraph::write(&snapshot, options, &mut bytes)?;
         }
-        None => io::stdout().write_all(&bytes)?,
+        cli::Format::Pprof => pprof::write(&snapshot, weight, order_root, &mut bytes)?,
+        cli::Format::Speedscope => speedscope::write(&snapshot, weight, order_root, &mut bytes)?,
+        cli::Format::Firefox => firefox::write(&snapshot, weight, order_root, &mut bytes)?,
+        cli::Format::Csv => csv::write(&snapshot, &mut bytes)?,
     }
+    deliver(&bytes, export.output.as_deref(), export.force)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -147,6 +147,11 @@ impl Model {
         self.end.as_ref().map_or(self.at, |end| end.duration)
     }
 
+    /// The work that the benchmark did; `None` before the end and where the benchmark does not tell.
+    pub fn work(&self) -> Option<&run::Work> {
+        self.end.as_ref()?.benchmark.as_ref()?.work.as_ref()
+    }
+
     /// Whether [`Model::finish`] was called.
     pub fn is_finished(&self) -> bool {
         self.end.is_some()

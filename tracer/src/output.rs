@@ -3,9 +3,16 @@
 //! One file a format, each a function from a [`crate::snapshot::Snapshot`] to a writer. What they share stands here.
 //! Must not know: aya, probes, the kernel, where the bytes go.
 
+pub mod csv;
+pub mod differential;
 pub mod event;
+pub mod firefox;
+pub mod flamegraph;
 pub mod folded;
 pub mod json;
+pub mod pprof;
+pub mod speedscope;
+mod stacks;
 pub mod text;
 pub(crate) mod untrusted;
 
@@ -64,3 +71,6 @@ impl Weight {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -26,7 +26,6 @@ use crate::{
     config::Config,
     event::{Event, Tally},
     model::Model,
-    output::event,
     probe::{Probe, Text, kernel::Kernel, log::KernelLog, preflight, sizes::Sizes},
     recording::{Recording, Writer},
     run::{BeforeAfter, Benchmark, End, Start, System},
@@ -107,15 +106,15 @@ pub async fn record(config: &Config, duration: Option<Duration>, record: RecordT
     Ok(Finished { model: tracing.finish(None)?, exit_code: None })
 }
 
-/// Streams single events until enough were written or a signal comes. `write` gets each of them with the writer that
-/// knows this kernel's names.
+/// Streams single events until enough were written or a signal comes. `write` gets each of them with what
+/// the run began with, which names flags and migrate types.
 ///
 /// # Errors
 /// What kept the tracer from attaching, or `write` from writing.
 pub async fn events(
     config: &Config,
     count: Option<u64>,
-    write: &mut dyn FnMut(&event::Writer<'_>, &Event) -> std::io::Result<()>,
+    write: &mut dyn FnMut(&Start, &Event) -> std::io::Result<()>,
 ) -> Result<Tally> {
     /// How long an event may wait: the ring buffer holds many times what comes meanwhile.
     const WAIT: Duration = Duration::from_millis(20);
@@ -123,14 +122,13 @@ pub async fn events(
     let mut tracing = Tracing::start(config, &[], None)?;
     let mut stream = Stream::new(&mut tracing.probe)?;
     let start = tracing.model.start().clone();
-    let writer = event::Writer { gfp: &start.gfp, migratetypes: &start.migratetypes };
     let wanted = count.unwrap_or(u64::MAX);
     let mut tally = Tally::default();
     let mut paths: HashMap<u32, Vec<Frame>> = HashMap::new();
     loop {
-        let mut next = stream.next();
+        let mut next = stream.take();
         while let Some(raw) = next.filter(|_| tally.written < wanted) {
-            next = stream.next();
+            next = stream.take();
             let frames = paths.entry(raw.path).or_insert_with(|| tracing.name(raw.path)).clone();
             let end = raw.comm.iter().position(|it| *it == 0).unwrap_or(raw.comm.len());
             tally.written += 1;
@@ -147,7 +145,7 @@ pub async fn events(
                 is_last_for_now: next.is_none() || tally.written == wanted,
                 frames,
             };
-            write(&writer, &event)?;
+            write(&start, &event)?;
         }
         // Read ahead, but not wanted any more.
         tally.unread += u64::from(next.is_some());
@@ -160,7 +158,7 @@ pub async fn events(
         }
     }
     tracing.probe.detach();
-    while stream.next().is_some() {
+    while stream.take().is_some() {
         tally.unread += 1;
     }
     (tally.seen, tally.lost) = tracing.collector.seen_and_ring_full();

@@ -128,6 +128,32 @@ pub fn score(value: f64) -> String {
     if value.is_finite() { group(&value.to_string()) } else { NOT_MEASURED.to_owned() }
 }
 
+/// A measured figure or a mean of several: at least two decimals and five significant digits, as far as there are any:
+/// `45,591.50`, `12.964`, `0.95400`.
+pub fn figure(value: f64) -> String {
+    if !value.is_finite() {
+        return NOT_MEASURED.to_owned();
+    }
+    let size = value.abs();
+    let places = match size {
+        _ if size == 0.0 || size >= 100.0 => 2,
+        _ if size >= 10.0 => 3,
+        _ if size >= 1.0 => 4,
+        _ if size >= 0.1 => 5,
+        _ if size >= 0.01 => 6,
+        _ => return format!("{value:.4e}"),
+    };
+    group(&format!("{value:.places$}"))
+}
+
+/// A change in percent, with its sign and two decimals: `+47.71 %`, `0.00 %`. What is not measured or has no base is
+/// [`NOT_MEASURED`].
+pub fn change(percent: Option<f64>) -> String {
+    let Some(percent) = percent.filter(|it| it.is_finite()) else { return NOT_MEASURED.to_owned() };
+    let text = format!("{percent:+.2}");
+    if text.trim_start_matches(['+', '-']) == "0.00" { "0.00 %".to_owned() } else { group(&text) + " %" }
+}
+
 /// Three significant digits with the largest of `units` that leaves at least 1; whole numbers of the first.
 fn scaled(number: f64, step: f64, units: &[&str]) -> String {
     let mut number = number;
@@ -147,7 +173,8 @@ fn scaled(number: f64, step: f64, units: &[&str]) -> String {
 
 /// Groups the digits before the point by three.
 fn group(digits: &str) -> String {
-    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
+    let unsigned = digits.trim_start_matches(['+', '-']);
+    let (sign, digits) = digits.split_at(digits.len() - unsigned.len());
     let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(whole, rest)| (whole, Some(rest)));
     let mut grouped = String::from(sign);
     for (index, digit) in whole.chars().enumerate() {
@@ -166,7 +193,8 @@ fn group(digits: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{
-        bytes, clock, count, decimal, nanoseconds, percent, rate, score, seconds, short_count, signed_count, tiny_count,
+        bytes, change, clock, count, decimal, figure, nanoseconds, percent, rate, score, seconds, short_count,
+        signed_count, tiny_count,
     };
 
     fn table(rows: &[(String, &str)]) {
@@ -291,6 +319,33 @@ mod tests {
             (decimal(36.84), "36.84"),
             (decimal(4_006.4), "4,006"),
             (decimal(f64::INFINITY), "-"),
+        ]);
+    }
+
+    #[test]
+    fn figures_keep_two_decimals_and_five_digits() {
+        table(&[
+            (figure(0.0), "0.00"),
+            (figure(45_591.500_809), "45,591.50"),
+            (figure(178.38), "178.38"),
+            (figure(12.9637), "12.964"),
+            (figure(-1.5), "-1.5000"),
+            (figure(0.954), "0.95400"),
+            (figure(0.012_345_6), "0.012346"),
+            (figure(0.000_123_456), "1.2346e-4"),
+            (figure(f64::INFINITY), "-"),
+        ]);
+    }
+
+    #[test]
+    fn changes_have_a_sign_unless_there_is_none() {
+        table(&[
+            (change(Some(47.706)), "+47.71 %"),
+            (change(Some(-110.06)), "-110.06 %"),
+            (change(Some(1_234.5)), "+1,234.50 %"),
+            (change(Some(-0.004)), "0.00 %"),
+            (change(Some(0.0)), "0.00 %"),
+            (change(None), "-"),
         ]);
     }
 

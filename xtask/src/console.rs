@@ -38,3 +38,10 @@ impl Drop for Progress {
         }
     }
 }
+
+/// The line without `ESC [ ... m`.
+pub(crate) fn without_colours(line: &str) -> String {
+    let mut parts = line.split('\x1b');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.split_once('m').map_or(part, |(_, after)| after))
+}

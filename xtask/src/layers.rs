@@ -102,7 +102,14 @@ const RULES: [Rule; 12] = [
     },
     Rule {
         layer: "the model",
-        files: &["tracer/src/model", "tracer/src/stats", "tracer/src/units", "tracer/src/gfp", "tracer/src/routes"],
+        files: &[
+            "tracer/src/model",
+            "tracer/src/stats",
+            "tracer/src/compare",
+            "tracer/src/units",
+            "tracer/src/gfp",
+            "tracer/src/routes",
+        ],
         must_not_know: &[&AYA, &TOKIO, &TERMINAL, &FILES, &CLOCK, &KERNEL_SIDE],
         except: &[],
     },

@@ -1,7 +1,8 @@
-//! Every check in one command: formatting, clippy, docs, layers, rebuilds, then all tests.
+//! Every check in one command: formatting, clippy, docs, layers, rebuilds, then all tests, also on other kernels.
 //!
 //! All checks run even when one fails; the last line is the count of all. Must not know what is tested.
 
+mod kernels;
 mod rebuild;
 mod runner;
 mod summary;
@@ -25,6 +26,9 @@ pub(crate) struct Options {
     /// Leave out the tests that attach to the running kernel (they need root)
     #[arg(long)]
     no_live: bool,
+    /// Leave out the tests on other kernels, which boot virtual machines
+    #[arg(long)]
+    no_vm: bool,
     /// Only the check of this name (fmt, clippy, clippy-bpf, doc, layers, rebuild), else only tests with this in
     /// their names
     #[arg(long, value_name = "NAME")]
@@ -87,9 +91,21 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<ExitCode> {
             tests += summary;
             failures.extend(failure);
         }
+        // What a runner calls skipped may only have another name.
+        let mut found = tests.passed + tests.failed;
         for reason in skips.reasons()? {
             console::result(&format!("skipped: {reason}"));
             tests.skip_one_passed();
+        }
+        if !options.no_vm {
+            let (summary, failed) = kernels::run(root, only);
+            found += summary.total();
+            tests += summary;
+            failures.extend(failed);
+        }
+        // A failure, such as of a build, says more.
+        if let (Some(only), 0, true) = (only, found, failures.is_empty()) {
+            failures.push(format!("no test has `{only}` in its name"));
         }
     }
 

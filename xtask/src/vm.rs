@@ -3,11 +3,12 @@
 //! Knows of the tracer its command line; what makes a guest run lies in the modules below.
 
 pub(crate) mod check;
+mod files;
 mod image;
 pub(crate) mod kernel;
 pub(crate) mod machine;
 mod modules;
-mod table;
+pub(crate) mod table;
 mod trouble;
 
 use std::{
@@ -161,15 +162,8 @@ pub(crate) fn prepare(root: &Path, with: &[PathBuf]) -> anyhow::Result<Machine> 
 }
 
 fn check_all(machine: &Machine, kernels: &[Kernel]) -> anyhow::Result<ExitCode> {
-    let mut findings = Vec::new();
-    for kernel in kernels {
-        console::note(&format!("== {} ({})", kernel.label, kernel.release));
-        let finding = check::run(machine, kernel)?;
-        for failure in &finding.failures {
-            console::note(&format!("failed: {failure}"));
-        }
-        findings.push((kernel, finding));
-    }
+    let findings = check::run(machine, kernels).into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    let findings: Vec<_> = kernels.iter().zip(findings).collect();
     for line in table::of_checks(&findings) {
         console::result(&line);
     }

@@ -10,6 +10,7 @@
     clippy::cast_possible_wrap,
     clippy::cast_sign_loss,
     clippy::needless_range_loop,
+    clippy::needless_pass_by_value,
     reason = "as in the product's object, whose files are compiled in here"
 )]
 #![allow(dead_code, reason = "the product's other programs are not here")]
@@ -38,10 +39,7 @@ use core::{
 
 use aya_ebpf::{
     EbpfContext as _,
-    helpers::{
-        bpf_ktime_get_ns,
-        generated::bpf_loop,
-    },
+    helpers::{bpf_ktime_get_ns, generated::bpf_loop},
     macros::{map, raw_tracepoint},
     maps::Array,
     programs::RawTracePointContext,
@@ -116,7 +114,7 @@ fn run(ctx: &RawTracePointContext, body: Body) -> i32 {
 
 /// An event: its key, its path's index, and where its stack begins.
 #[inline(always)]
-unsafe fn event(n: u64, shared: *mut Shared) -> Option<(u64, u32, u64)> {
+unsafe fn nth_event(n: u64, shared: *mut Shared) -> Option<(u64, u32, u64)> {
     let event = SEQUENCE.get_ptr((n as u32) & (EVENTS - 1))?;
     // SAFETY: `event` points into a map value and `shared` is what `run` has made.
     unsafe {
@@ -133,7 +131,7 @@ unsafe fn event(n: u64, shared: *mut Shared) -> Option<(u64, u32, u64)> {
 
 unsafe extern "C" fn remember_one(n: u64, shared: *mut Shared) -> i64 {
     // SAFETY: `run` passes what it has made.
-    let Some((key, path, _)) = (unsafe { event(n, shared) }) else { return 1 };
+    let Some((key, path, _)) = (unsafe { nth_event(n, shared) }) else { return 1 };
     let Some((cpu, _)) = page::state() else { return 1 };
     let number = page::counter(cpu, path, key, 0);
     if number != tracer_common::path::NO_PATH {
@@ -144,7 +142,7 @@ unsafe extern "C" fn remember_one(n: u64, shared: *mut Shared) -> i64 {
 
 unsafe extern "C" fn count_one(n: u64, shared: *mut Shared) -> i64 {
     // SAFETY: `run` passes what it has made.
-    let Some((key, _, arguments)) = (unsafe { event(n, shared) }) else { return 1 };
+    let Some((key, _, arguments)) = (unsafe { nth_event(n, shared) }) else { return 1 };
     let Some((cpu, state)) = page::state() else { return 1 };
     // SAFETY: as the product calls it, but for the place of the stack.
     unsafe { page::count((*shared).ctx, cpu, state, arguments, key) };
@@ -154,7 +152,7 @@ unsafe extern "C" fn count_one(n: u64, shared: *mut Shared) -> i64 {
 unsafe extern "C" fn read_one(n: u64, shared: *mut Shared) -> i64 {
     // SAFETY: `run` passes what it has made.
     unsafe {
-        let Some((key, path, arguments)) = event(n, shared) else { return 1 };
+        let Some((key, path, arguments)) = nth_event(n, shared) else { return 1 };
         (*shared).sum ^= key ^ u64::from(path) ^ arguments;
     }
     0

@@ -22,7 +22,7 @@ impl Stream {
     }
 
     /// The next event; `None` when there is none now.
-    pub fn next(&mut self) -> Option<PageEvent> {
+    pub fn take(&mut self) -> Option<PageEvent> {
         let item = self.ring.next()?;
         if item.len() != size_of::<PageEvent>() {
             return None;

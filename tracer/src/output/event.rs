@@ -111,17 +111,18 @@ mod tests {
         }
     }
 
-    fn written(write: fn(&Writer<'_>, &Event, &mut dyn io::Write) -> io::Result<()>, event: &Event) -> String {
+    fn written(as_json: bool, event: &Event) -> String {
         let gfp = gfp::Table { source: "test".to_owned(), names: vec![(0xcc0, "GFP_KERNEL".to_owned())] };
         let migratetypes = BTreeMap::from([(0, "unmovable".to_owned())]);
         let mut out = Vec::new();
-        write(&Writer { gfp: &gfp, migratetypes: &migratetypes }, event, &mut out).unwrap();
+        let writer = Writer { gfp: &gfp, migratetypes: &migratetypes };
+        if as_json { writer.json(event, &mut out) } else { writer.text(event, &mut out) }.unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn a_line_reads_like_the_trace_pipe_and_holds_no_control_character() {
-        let line = written(Writer::text, &event());
+        let line = written(false, &event());
         assert!(line.ends_with(
             "[001]    12.000345: page.alloc order=2 migratetype=unmovable gfp=GFP_KERNEL __alloc_pages < pipe_write\n"
         ));
@@ -131,7 +132,7 @@ mod tests {
     #[test]
     fn json_is_one_object_a_line_with_null_for_what_has_no_path() {
         let lost = Event { frames: Vec::new(), failed: true, ..event() };
-        let line = written(Writer::json, &lost);
+        let line = written(true, &lost);
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(line.lines().count(), 1);
         assert_eq!(value["event"], "page.fail");

@@ -6,11 +6,8 @@
 
 use std::{collections::BTreeMap, io};
 
-use super::{Weight, untrusted};
+use super::{Weight, stacks::LOST, untrusted};
 use crate::snapshot::Pages;
-
-/// The frame under which events without a path stand.
-const LOST: &str = "[lost]";
 
 /// How stacks are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 //! Owns: the order of the sections. Every section is a function from the snapshot to lines on a `Sheet`.
 //! Must not know: whether the writer is a terminal; `Style` says what it can show.
 
+pub mod diff;
 pub mod doctor;
 mod paths;
 mod score;

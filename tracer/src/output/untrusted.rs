@@ -13,7 +13,7 @@ pub(crate) fn line(text: &str, ascii: bool) -> String {
 }
 
 /// A frame of a folded stack: as [`line()`], without `;` and white space, not empty and no bare number, which readers
-/// would take for a weight.
+/// would take for a weight. Nor is it `#`, which would make a comment of the line that it begins.
 pub(super) fn frame(text: &str) -> String {
     let text = text.trim();
     let frame: String = text
@@ -29,6 +29,8 @@ pub(super) fn frame(text: &str) -> String {
         "[unknown]".to_owned()
     } else if frame.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) && frame.parse::<f64>().is_ok() {
         format!("_{frame}")
+    } else if frame == "#" {
+        "_#".to_owned()
     } else {
         frame
     }
@@ -81,6 +83,7 @@ mod tests {
             ("-3", "_-3"),
             ("10.7", "_10.7"),
             ("1e5", "_1e5"),
+            ("#", "_#"),
             ("", "[unknown]"),
             (" \n", "[unknown]"),
         ] {

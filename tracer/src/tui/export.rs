@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result};
 
 use super::app::prompt::Format;
 use crate::{
-    output::{Weight, folded, json, text},
+    output::{Weight, csv, firefox, flamegraph, folded, json, pprof, speedscope, text},
     snapshot::Snapshot,
     workload::command::User,
 };
@@ -44,9 +44,19 @@ pub(super) fn write(seen: &Snapshot, format: Format, weight: Weight) -> Result<S
             let options = folded::Options { weight, order_root: false, annotate: false };
             folded::write(pages, seen.host.page_size, options, &mut bytes)?;
         }
+        Format::Svg => {
+            // As the screen draws them.
+            let color_by = Some(flamegraph::ColorBy::Order);
+            let options = flamegraph::Options { weight, order_root: false, icicle: true, color_by };
+            flamegraph::write(seen, options, &mut bytes)?;
+        }
+        Format::Pprof => pprof::write(seen, weight, false, &mut bytes)?,
+        Format::Speedscope => speedscope::write(seen, weight, false, &mut bytes)?,
+        Format::Firefox => firefox::write(seen, weight, false, &mut bytes)?,
+        Format::Csv => csv::write(seen, &mut bytes)?,
     }
     for number in 1..=NAMES {
-        let name = format!("tracer-{number}.{}", format.name());
+        let name = format!("tracer-{number}.{}", format.extension());
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).custom_flags(libc::O_NOFOLLOW);
         match options.open(&name) {
@@ -62,5 +72,5 @@ pub(super) fn write(seen: &Snapshot, format: Format, weight: Weight) -> Result<S
             Err(error) => return Err(error).with_context(|| format!("cannot create `{name}`")),
         }
     }
-    anyhow::bail!("`tracer-1.{0}` to `tracer-{NAMES}.{0}` are there already", format.name())
+    anyhow::bail!("`tracer-1.{0}` to `tracer-{NAMES}.{0}` are there already", format.extension())
 }

@@ -200,7 +200,7 @@ fn prompted(key: Key, mode: Mode) -> Option<prompt::Key> {
 mod tests {
     use super::*;
 
-    fn press(code: KeyCode, modifiers: KeyModifiers, mode: prompt::Mode) -> Option<Action> {
+    fn press(code: KeyCode, modifiers: KeyModifiers, mode: Mode) -> Option<Action> {
         decode(KeyEvent::new(code, modifiers), mode)
     }
 

@@ -165,6 +165,12 @@ impl Section {
         Spread::of(self.cells.iter().flat_map(|cell| &cell.pairs).map(|pair| pair.alone.sent))
     }
 
+    /// By how much two runs without a tool beside each other differed at the most, 0 for not at all.
+    pub(super) fn noise(&self) -> Option<f64> {
+        let kept = self.named("nothing")?.kept()?;
+        Some((1.0 - kept.min).abs().max((kept.max - 1.0).abs()))
+    }
+
     /// Pages an event, as the rows that count both tell.
     fn pages_per_event(&self) -> Option<f64> {
         let accounts = self.cells.iter().flat_map(Cell::accounts);
@@ -190,6 +196,7 @@ impl Section {
             "message_bytes": self.test.size,
             "unit": self.test.unit(),
             "alone": spread_json(self.alone()),
+            "noise": self.noise(),
             "rows": self.cells.iter().map(|cell| self.cell_json(cell)).collect::<Vec<_>>(),
         })
     }
@@ -301,6 +308,14 @@ mod tests {
         for cell in &results.sections[0].cells {
             assert!(cell.kept().is_none() && cell.reasons.len() == 1, "{}", cell.row.name);
         }
+    }
+
+    #[test]
+    fn noise_is_the_largest_difference_either_way() {
+        let runs = [("nothing", pair(80.0, 100.0, 9, None)), ("nothing", pair(110.0, 100.0, 9, None))];
+        let noise = results(&runs).sections[0].noise().unwrap();
+        assert!((noise - 0.2).abs() < 1e-9, "{noise}");
+        assert_eq!(results(&[("perf", pair(1.0, 1.0, 9, None))]).sections[0].noise(), None);
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::{
     ops::{Add, AddAssign},
 };
 
+use crate::console::without_colours;
+
 /// A count of outcomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Summary {
@@ -74,13 +76,6 @@ impl fmt::Display for Summary {
         let Self { passed, failed, skipped } = self;
         write!(out, "{passed} passed, {failed} failed, {skipped} skipped")
     }
-}
-
-/// The line without `ESC [ ... m`.
-fn without_colours(line: &str) -> String {
-    let mut parts = line.split('\x1b');
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| text + part.split_once('m').map_or(part, |(_, after)| after))
 }
 
 #[cfg(test)]

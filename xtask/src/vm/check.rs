@@ -4,7 +4,14 @@
 //! 2 (8,192 bytes and what the kernel adds are more than two pages), and `/proc/vmstat` how many pages were taken.
 //! Knows of the tracer its command line and its JSON.
 
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs,
+    num::NonZero,
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+    time::Duration,
+};
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
@@ -14,6 +21,7 @@ use super::{
     machine::{End, Job, Machine, Outcome, Output},
     trouble::Kind,
 };
+use crate::console;
 
 const SCRIPT: &str = include_str!("check.sh");
 /// Some ten times what it takes on an idle host.
@@ -53,13 +61,49 @@ pub(crate) struct Figures {
     pub(crate) hooks: Vec<(String, String)>,
 }
 
-/// Boots the kernel and checks the tracer on it.
+/// Checks the tracer on each kernel, as many at a time as this computer has processors for; tells of each when it is
+/// done. The findings are in the order of the kernels.
 ///
 /// # Errors
-/// There is nothing to boot with.
-pub(crate) fn run(machine: &Machine, kernel: &Kernel) -> anyhow::Result<Finding> {
+/// Of a kernel there is nothing to boot with.
+pub(crate) fn run(machine: &Machine, kernels: &[Kernel]) -> Vec<anyhow::Result<Finding>> {
+    let at_once = thread::available_parallelism().map_or(1, NonZero::get).min(kernels.len());
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut found = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(kernel) = kernels.get(at) else { return found };
+            let finding = check(machine, kernel);
+            match &finding {
+                Ok(finding) => finding.tell(kernel),
+                Err(error) => console::note(&format!("kernel {}: {error:#}", kernel.label)),
+            }
+            found.push((at, finding));
+        }
+    };
+    let mut findings: Vec<_> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
+    });
+    findings.sort_by_key(|(at, _)| *at);
+    findings.into_iter().map(|(_, finding)| finding).collect()
+}
+
+fn check(machine: &Machine, kernel: &Kernel) -> anyhow::Result<Finding> {
     let outcome = machine.run(kernel, &Job { script: SCRIPT, limit: Some(LIMIT), output: Output::Kept })?;
     Ok(judge(&outcome))
+}
+
+impl Finding {
+    fn tell(&self, kernel: &Kernel) {
+        let Kernel { label, release, .. } = kernel;
+        let word = if self.failures.is_empty() { "passed" } else { "failed" };
+        console::note(&format!("kernel {label} ({release}): {word} in {:.0} s", self.seconds));
+        for failure in &self.failures {
+            console::note(&format!("    {failure}"));
+        }
+    }
 }
 
 fn judge(outcome: &Outcome) -> Finding {

@@ -9,6 +9,7 @@ mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
 mount -t tmpfs tmpfs /tmp
 mount -t tmpfs tmpfs /run
+mount -t securityfs securityfs /sys/kernel/security
 mount -t tracefs tracefs /sys/kernel/tracing
 mount -t debugfs debugfs /sys/kernel/debug
 mount -t bpf bpf /sys/fs/bpf
@@ -32,7 +33,9 @@ if [ -e /job/interactive ]; then
     setsid -c sh /job/command <>/dev/ttyS1 >&0 2>&1
 else
     stty -F /dev/ttyS1 raw -echo
-    sh /job/command </dev/null >/dev/ttyS1 2>&1
+    # Through a pipe: on a terminal programs colour what they say.
+    set -o pipefail
+    sh /job/command </dev/null 2>&1 | cat >/dev/ttyS1
 fi
 echo "end $? $(uptime)" >/dev/ttyS2
 if [ -n "$(ls -A /out)" ]; then

@@ -3,7 +3,7 @@
 use super::{check::Finding, ended, kernel::Kernel, machine::Outcome};
 
 /// One line a kernel, then one a signal with the hook taken on each kernel.
-pub(super) fn of_checks(findings: &[(&Kernel, Finding)]) -> Vec<String> {
+pub(crate) fn of_checks(findings: &[(&Kernel, Finding)]) -> Vec<String> {
     let head = [
         "kernel",
         "release",

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::console::without_colours;
+
 /// What has gone wrong, with the line that says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trouble {
@@ -53,8 +55,9 @@ pub(crate) fn find(text: &str) -> Vec<Trouble> {
     found
 }
 
-/// The line without its time and without control characters, cut to what a terminal shows.
+/// The line without its time, colours and control characters, cut to what a terminal shows.
 fn printable(line: &str) -> String {
+    let line = without_colours(line);
     let line = line.trim();
     let line = line.strip_prefix('[').and_then(|rest| Some(rest.split_once("] ")?.1)).unwrap_or(line);
     line.chars().filter(|c| !c.is_control()).take(160).collect()
@@ -94,9 +97,10 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_of_each_kind_is_shown_without_time_and_control_characters() {
-        let text = "x\n[ 1.5] Oops: 0002 \x1b[1m\n[ 1.6] Oops: 0003\n[ 1.7] Kernel panic - not syncing: Fatal\n";
+    fn the_first_line_of_each_kind_is_shown_without_time_colours_and_control_characters() {
+        let text =
+            "x\n[ 1.5] Oops: \x1b[1m0002\x1b[0m\x07\n[ 1.6] Oops: 0003\n[ 1.7] Kernel panic - not syncing: Fatal\n";
         let shown: Vec<_> = find(text).iter().map(ToString::to_string).collect();
-        assert_eq!(shown, ["oops: Oops: 0002 [1m", "panic: Kernel panic - not syncing: Fatal"]);
+        assert_eq!(shown, ["oops: Oops: 0002", "panic: Kernel panic - not syncing: Fatal"]);
     }
 }

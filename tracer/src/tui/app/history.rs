@@ -137,7 +137,9 @@ mod tests {
 
     fn history(samples: &[(u64, u64)]) -> History {
         let mut history = History::default();
-        samples.iter().for_each(|&(ms, events)| history.push(sample(ms, events)));
+        for &(ms, events) in samples {
+            history.push(sample(ms, events));
+        }
         history
     }
 

@@ -41,18 +41,45 @@ pub enum Format {
     Json,
     /// Folded stacks.
     Folded,
+    /// Flame graph, for browsers.
+    Svg,
+    /// For `go tool pprof`.
+    Pprof,
+    /// For speedscope.app.
+    Speedscope,
+    /// For profiler.firefox.com.
+    Firefox,
+    /// A table.
+    Csv,
 }
 
 impl Format {
     /// All.
-    pub const ALL: [Self; 3] = [Self::Text, Self::Json, Self::Folded];
+    pub const ALL: [Self; 8] =
+        [Self::Text, Self::Json, Self::Folded, Self::Svg, Self::Pprof, Self::Speedscope, Self::Firefox, Self::Csv];
 
-    /// The word for it, and the end of its file's name.
+    /// The word for it.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Text => "txt",
+            Self::Text => "text",
             Self::Json => "json",
             Self::Folded => "folded",
+            Self::Svg => "svg",
+            Self::Pprof => "pprof",
+            Self::Speedscope => "speedscope",
+            Self::Firefox => "firefox",
+            Self::Csv => "csv",
+        }
+    }
+
+    /// The end of its file's name.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Text => "txt",
+            Self::Pprof => "pb.gz",
+            Self::Speedscope => "speedscope.json",
+            Self::Firefox => "firefox.json",
+            Self::Json | Self::Folded | Self::Svg | Self::Csv => self.name(),
         }
     }
 }

@@ -27,13 +27,13 @@ fn asked(sheet: &mut Sheet<'_>, area: Rect, app: &App, prompt: &Prompt) {
             typed(sheet, area, "to", text, error.as_deref(), "seconds such as 2.5, or a share such as 50%");
         }
         Prompt::Export(choice) => {
-            let mut pieces = vec![("write what is seen as ", sheet.theme.title())];
+            let mut pieces = vec![("export as ", sheet.theme.title())];
             for (at, format) in Format::ALL.iter().enumerate() {
                 let style = if at == *choice { sheet.theme.selected() } else { Style::new() };
                 pieces.push((format.name(), style));
                 pieces.push(("  ", Style::new()));
             }
-            pieces.push(("arrows choose, Enter writes, Esc leaves it", sheet.theme.faint()));
+            pieces.push(("arrows, Enter", sheet.theme.faint()));
             sheet.pieces(area.x, area.y, area.width, &pieces);
         }
         Prompt::Leave => {
