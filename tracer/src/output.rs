@@ -48,7 +48,7 @@ impl FromStr for Weight {
 
 impl Weight {
     /// Of so many events of an order, in events, pages or bytes.
-    fn of(self, order: u8, events: u64, page_size: u64) -> u64 {
+    pub fn of(self, order: u8, events: u64, page_size: u64) -> u64 {
         let pages = || events.saturating_mul(1u64.checked_shl(u32::from(order)).unwrap_or(u64::MAX));
         match self {
             Self::Events => events,

@@ -6,7 +6,8 @@
 
 use std::{collections::BTreeMap, io};
 
-use super::{Weight, stacks::LOST, untrusted};
+pub use super::stacks::LOST;
+use super::{Weight, untrusted};
 use crate::snapshot::Pages;
 
 /// How stacks are written.

@@ -9,7 +9,7 @@ use super::untrusted;
 use crate::snapshot::{Pages, PathRow, Snapshot};
 
 /// The frame under which events without a path stand.
-pub(super) const LOST: &str = "[lost]";
+pub const LOST: &str = "[lost]";
 
 /// A snapshot's page allocations.
 ///

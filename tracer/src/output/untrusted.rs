@@ -14,7 +14,7 @@ pub(crate) fn line(text: &str, ascii: bool) -> String {
 
 /// A frame of a folded stack: as [`line()`], without `;` and white space, not empty and no bare number, which readers
 /// would take for a weight. Nor is it `#`, which would make a comment of the line that it begins.
-pub(super) fn frame(text: &str) -> String {
+pub(crate) fn frame(text: &str) -> String {
     let text = text.trim();
     let frame: String = text
         .chars()

@@ -5,10 +5,10 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tracer::{
     model::Filter,
-    output::Weight,
+    output::{Weight, folded},
     tui::{
         app::{
-            Action, App, Effect, Kind, Screen,
+            Action, App, Effect, Kind, Screen, flame,
             prompt::{Format, Prompt},
             rows::{Group, Sort},
             seen::{Shape, shaped, since},
@@ -190,7 +190,7 @@ fn search_and_filter(session: &mut Session) {
     assert_eq!(session.app.wish.filter, expected, "a prompt that was left changes nothing");
 }
 
-fn flame(session: &mut Session) {
+fn stacks(session: &mut Session) {
     session.keys("3");
     session.key(KeyCode::Down);
     assert_eq!(session.app.flame.selected, ["entry_SYSCALL_64_after_hwframe"]);
@@ -268,7 +268,7 @@ fn every_key_does_what_the_help_says() {
     session.keys("f");
     session.control('u');
     session.key(KeyCode::Enter);
-    flame(&mut session);
+    stacks(&mut session);
     running(&mut session);
     assert_eq!(session.keys("q"), Effect::None);
     assert_eq!(session.app.prompt, Some(Prompt::Leave), "the command still runs");
@@ -333,6 +333,26 @@ fn counts_close_in_every_shape_and_since_every_zero() {
             assert!(pages.paths.iter().all(|path| path.orders.values().sum::<u64>() == path.events));
             let expected = base.map_or(120, |base| 120 - base.pages.as_ref().map_or(0, |pages| pages.events));
             assert_eq!(pages.events, expected);
+        }
+    }
+}
+
+#[test]
+fn the_flame_weighs_what_the_export_writes() {
+    for snapshot in [runs::clean().snapshot(), runs::lossy().snapshot(), runs::without_paths().snapshot()] {
+        for weight in [Weight::Events, Weight::Pages, Weight::Bytes] {
+            let tree = flame::tree(&snapshot, weight);
+            let pages = snapshot.pages.as_ref().expect("pages");
+            let options = folded::Options { weight, order_root: false, annotate: false };
+            let exported = folded::stacks(pages, snapshot.host.page_size, options);
+            for (stack, weight) in &exported {
+                let way: Vec<String> = stack.split(';').map(str::to_owned).collect();
+                let node = tree.at(&way).expect("every stack has its place");
+                let above: u64 = node.callees.iter().map(|callee| callee.weight).sum();
+                assert_eq!(node.weight - above, *weight, "{stack}");
+            }
+            assert_eq!(tree.weight, exported.values().sum::<u64>());
+            assert_eq!(tree.weight, tree.by_order.iter().sum::<u64>());
         }
     }
 }

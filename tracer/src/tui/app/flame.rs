@@ -2,10 +2,12 @@
 //!
 //! Must not know: how wide a frame is drawn.
 
+use std::borrow::Cow;
+
 use tracer_common::page::ORDERS;
 
 use crate::{
-    output::{Weight, folded},
+    output::{Weight, folded::LOST, untrusted},
     snapshot::Snapshot,
 };
 
@@ -20,51 +22,80 @@ pub struct Node {
     pub by_order: [u64; ORDERS],
     /// The frames that it called, by name.
     pub callees: Vec<Node>,
+    /// Frames of the longest way down from here.
+    pub depth: usize,
 }
 
 /// The tree of a snapshot. Its root bears no name and holds everything, lost events included.
 pub fn tree(snapshot: &Snapshot, weight: Weight) -> Node {
     let mut root = Node::default();
     let Some(pages) = &snapshot.pages else { return root };
-    // The order stands as the first frame and is taken off again.
-    let options = folded::Options { weight, order_root: true, annotate: false };
-    for (stack, weight) in folded::stacks(pages, snapshot.host.page_size, options) {
-        let Some((order, frames)) = stack.split_once(';') else { continue };
-        let order = order.strip_prefix("order-").and_then(|digits| digits.parse().ok()).unwrap_or(0);
-        root.add(frames.split(';'), order, weight);
+    let page_size = snapshot.host.page_size;
+    let mut by_order = [0; ORDERS];
+    for path in &pages.paths {
+        by_order.fill(0);
+        for (&order, &events) in &path.orders {
+            if let Some(sum) = by_order.get_mut(usize::from(order)) {
+                *sum = weight.of(order, events, page_size);
+            }
+        }
+        root.add(path.frames.iter().rev().map(|frame| exported(frame)), &by_order);
     }
-    root.sort();
+    by_order.fill(0);
+    for row in &pages.by_order {
+        if let Some(sum) = by_order.get_mut(usize::from(row.order)) {
+            *sum = weight.of(row.order, pages.lost_of(row.order), page_size);
+        }
+    }
+    root.add(std::iter::once(Cow::Borrowed(LOST)), &by_order);
+    root.finish();
     root
 }
 
+/// A frame's name as exported. Nearly all are as they are, and there are many.
+fn exported(name: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';
+    if name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') && name.bytes().all(is_plain) {
+        Cow::Borrowed(name)
+    } else {
+        Cow::Owned(untrusted::frame(name))
+    }
+}
+
 impl Node {
-    fn add<'a>(&mut self, mut frames: impl Iterator<Item = &'a str>, order: usize, weight: u64) {
-        self.weight = self.weight.saturating_add(weight);
-        if let Some(sum) = self.by_order.get_mut(order) {
-            *sum = sum.saturating_add(weight);
+    fn add<'a>(&mut self, frames: impl Iterator<Item = Cow<'a, str>>, by_order: &[u64; ORDERS]) {
+        if by_order.iter().all(|weight| *weight == 0) {
+            return;
         }
-        let Some(name) = frames.next() else { return };
-        // Stacks come sorted, so the callee is most often the last.
-        let place = self.callees.iter().rposition(|callee| callee.name == name).unwrap_or_else(|| {
-            self.callees.push(Self { name: name.to_owned(), ..Self::default() });
-            self.callees.len() - 1
-        });
-        self.callees[place].add(frames, order, weight);
+        let mut node = self;
+        node.weigh(by_order);
+        for name in frames {
+            let place = node.callees.iter().position(|callee| callee.name == *name).unwrap_or_else(|| {
+                node.callees.push(Self { name: name.into_owned(), ..Self::default() });
+                node.callees.len() - 1
+            });
+            node = &mut node.callees[place];
+            node.weigh(by_order);
+        }
     }
 
-    fn sort(&mut self) {
+    fn weigh(&mut self, by_order: &[u64; ORDERS]) {
+        for (sum, weight) in self.by_order.iter_mut().zip(by_order) {
+            *sum = sum.saturating_add(*weight);
+            self.weight = self.weight.saturating_add(*weight);
+        }
+    }
+
+    /// Sorts callees by name, and measures.
+    fn finish(&mut self) {
         self.callees.sort_by(|a, b| a.name.cmp(&b.name));
-        self.callees.iter_mut().for_each(Self::sort);
+        self.callees.iter_mut().for_each(Self::finish);
+        self.depth = self.callees.iter().map(|callee| callee.depth + 1).max().unwrap_or(0);
     }
 
     /// The frame at the end of a way of names; `None` where it is not there any more.
     pub fn at(&self, way: &[String]) -> Option<&Self> {
         way.iter().try_fold(self, |node, name| node.callees.iter().find(|callee| callee.name == *name))
-    }
-
-    /// Frames of the longest way down from here.
-    pub fn depth(&self) -> usize {
-        self.callees.iter().map(|callee| callee.depth() + 1).max().unwrap_or(0)
     }
 
     /// The heaviest callee.

@@ -24,7 +24,7 @@ const CALLERS: usize = 3;
 pub(super) fn draw(sheet: &mut Sheet<'_>, area: Rect, app: &App, seen: &Snapshot) {
     let tree = &app.flame.tree;
     let rows = usize::from(area.height.saturating_sub(FOOT + 2));
-    let cut = if tree.depth() > rows { "; Enter zooms to what is deeper" } else { "" };
+    let cut = if tree.depth > rows { "; Enter zooms to what is deeper" } else { "" };
     let remark = format!("width: {}; the caller above, the callee below{cut}", app.weight.name());
     let plot = sheet.heading(Rect { height: area.height.saturating_sub(FOOT), ..area }, "stacks", &remark);
     if tree.weight == 0 {
@@ -41,19 +41,19 @@ pub(super) fn draw(sheet: &mut Sheet<'_>, area: Rect, app: &App, seen: &Snapshot
         if above >= plot.bottom() {
             return;
         }
-        let way = &zoom[..depth];
-        node = tree.at(way).unwrap_or(tree);
-        frame(sheet, Rect { y: above, height: 1, ..plot }, app, node, way);
+        let way: Vec<&str> = zoom[..depth].iter().map(String::as_str).collect();
+        node = tree.at(&zoom[..depth]).unwrap_or(tree);
+        frame(sheet, Rect { y: above, height: 1, ..plot }, app, node, &way);
         above += 1;
     }
-    let mut way = zoom.to_vec();
+    let mut way: Vec<&str> = zoom.iter().map(String::as_str).collect();
     let below = Rect { y: above, height: plot.bottom().saturating_sub(above), ..plot };
     callees(sheet, below, app, node, &mut way);
     foot(sheet, Rect { y: area.bottom().saturating_sub(FOOT), height: FOOT, ..area }, app, seen);
 }
 
 /// Draws what a frame called, under it.
-fn callees(sheet: &mut Sheet<'_>, area: Rect, app: &App, node: &Node, way: &mut Vec<String>) {
+fn callees<'app>(sheet: &mut Sheet<'_>, area: Rect, app: &App, node: &'app Node, way: &mut Vec<&'app str>) {
     if area.height == 0 || area.width == 0 || node.weight == 0 {
         return;
     }
@@ -70,7 +70,7 @@ fn callees(sheet: &mut Sheet<'_>, area: Rect, app: &App, node: &Node, way: &mut 
         if to <= from {
             continue;
         }
-        way.push(callee.name.clone());
+        way.push(&callee.name);
         let place = Rect { x: from, width: to - from, ..area };
         frame(sheet, Rect { height: 1, ..place }, app, callee, way);
         callees(sheet, Rect { y: place.y + 1, height: place.height - 1, ..place }, app, callee, way);
@@ -79,13 +79,13 @@ fn callees(sheet: &mut Sheet<'_>, area: Rect, app: &App, node: &Node, way: &mut 
 }
 
 /// Draws one frame. The last column of a wide one stays free, so that neighbours are told apart without colours.
-fn frame(sheet: &mut Sheet<'_>, place: Rect, app: &App, node: &Node, way: &[String]) {
+fn frame(sheet: &mut Sheet<'_>, place: Rect, app: &App, node: &Node, way: &[&str]) {
     let name = if way.is_empty() { "all" } else { node.name.as_str() };
     let mut style = sheet.theme.order_area(node.order());
     if app.is_match(name) {
         style = style.patch(sheet.theme.found());
     }
-    if app.flame.selected == way {
+    if app.flame.selected == *way {
         style = sheet.theme.selected().patch(sheet.theme.title());
     }
     let width = if place.width > 2 { place.width - 1 } else { place.width };
