@@ -1,6 +1,8 @@
 //! `tracer diff` as a user runs it, on recordings: published figures must give the published percentages, and nothing
 //! may be claimed that the figures do not bear.
 
+#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+
 #[path = "compare/recordings.rs"]
 mod recordings;
 #[path = "compare/tools.rs"]
@@ -297,6 +299,31 @@ fn a_path_is_the_same_whatever_the_compiler_appended_to_its_names() {
 }
 
 #[test]
+fn tables_fit_80_columns_and_hold_no_blank_lines() {
+    let mut folder = Folder::new();
+    let runs = |work: f64| {
+        let run = |it: u32| {
+            let mut figures = counted(work + f64::from(it), &[(SEND, 3, 900), (FAULT, 0, 7)]);
+            let mut slow = score("service_demand_of_everything", "receive", 1234.5 + f64::from(it), "us/KB");
+            slow.lower_is_better = true;
+            figures.results.push(slow);
+            figures
+        };
+        [0, 1, 2].map(run)
+    };
+    let (a, b) = (folder.group(&runs(1000.0)), folder.group(&runs(2000.0)));
+    let output = Command::new(env!("CARGO_BIN_EXE_tracer")).args(["diff", &a, &b]).env("COLUMNS", "80").output();
+    let text = String::from_utf8(output.expect("tracer runs").stdout).expect("UTF-8");
+    // What the user named may be of any length.
+    for line in text.lines().filter(|line| !line.contains(".db")) {
+        assert!(line.chars().count() <= 80 && line == line.trim_end(), "{line:?}");
+    }
+    for (blank, next) in text.lines().zip(text.lines().skip(1)) {
+        assert!(!blank.is_empty() || !next.starts_with(' '), "a blank line within a section:\n{text}");
+    }
+}
+
+#[test]
 fn what_is_not_alike_stands_above_the_figures() {
     let mut folder = Folder::new();
     let other = Run { kernel: "7.2.0", test: "TCP_STREAM", instances: 4, ..rate(200.0) };
@@ -331,9 +358,9 @@ fn two_columns_sum_to_the_totals_of_each_side() {
         folder.group(&[counted(1000.0, &[(SEND, 3, 31), (FAULT, 0, 7)]), counted(1000.0, &[(FAULT, 0, 3)])]),
         folder.group(&[Run { lost: 2, ..counted(1000.0, &[(SEND_BEFORE, 3, 33), (FAULT, 0, 5)]) }]),
     );
-    let folded = stdout(&["diff", &a, &b, "--format", "folded", "--weight", "events"]);
+    let columns = stdout(&["diff", &a, &b, "--format", "folded", "--weight", "events"]);
     assert_eq!(
-        folded,
+        columns,
         "[lost] 0 2\n\
          __x64_sys_sendto;udp_sendmsg;___kmalloc_large_node.isra.0;__alloc_pages 0 33\n\
          __x64_sys_sendto;udp_sendmsg;___kmalloc_large_node;__alloc_pages_noprof 31 0\n\

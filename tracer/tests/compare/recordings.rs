@@ -96,7 +96,7 @@ impl Folder {
         writer.append(&batch(run)).expect("an interval");
         let [wall_s, user_s, system_s] = run.times;
         let end = End {
-            duration: Duration::from_secs(60),
+            duration: Duration::from_mins(1),
             command: Some(CommandEnd { exit_code: 0, wall_s, user_s, system_s }),
             benchmark: Some(Benchmark {
                 tool: "netperf".into(),
