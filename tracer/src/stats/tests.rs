@@ -1,5 +1,7 @@
 //! Expected values are those of `SciPy` 1.17 (`ttest_ind` with `equal_var=False`) and Python's `statistics`.
 
+#![expect(clippy::float_cmp, reason = "sums of small whole numbers are exact")]
+
 use super::{MeanKind, Summary, Welch, change_percent};
 
 fn group(values: &[f64]) -> Summary {
