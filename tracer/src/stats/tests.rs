@@ -27,8 +27,8 @@ fn rates_have_a_harmonic_mean() {
     assert_near(mean(&[1125.52, 1376.38, 1131.40]), 1_200.536_659_180_835);
     assert_near(mean(&[178.38]), 178.38);
     assert_near(mean(&[1e-320, 1e-320]), 1e-320);
-    assert_near(mean(&[0.0, 5.0]), 0.0);
-    assert_near(mean(&[-1.0, 5.0]), 0.0);
+    assert_eq!(mean(&[0.0, 5.0]), 0.0);
+    assert_eq!(mean(&[-1.0, 5.0]), 0.0);
 }
 
 #[test]
