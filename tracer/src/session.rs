@@ -367,7 +367,18 @@ pub fn kernel_text(symbols: &Symbols) -> Text {
         // The body of softirq processing since 6.9, outside of the section made for it.
         symbols.extent_of("handle_softirqs"),
     ];
-    Text { cuts: cuts.into_iter().flatten().collect(), entry: symbols.range("__entry_text_start", "__entry_text_end") }
+    let inner = [
+        "__kmalloc_noprof",
+        "__kmalloc_node_noprof",
+        "__kmalloc_node_track_caller_noprof",
+        "__kmalloc_track_caller_noprof",
+        "__kvmalloc_node_noprof",
+    ];
+    Text {
+        cuts: cuts.into_iter().flatten().collect(),
+        entry: symbols.range("__entry_text_start", "__entry_text_end"),
+        kmalloc_inner: inner.into_iter().filter_map(|name| symbols.extent_of(name)).collect(),
+    }
 }
 
 fn unix_ns() -> i64 {
