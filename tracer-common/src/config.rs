@@ -109,8 +109,8 @@ pub struct Config {
     pub facts: u32,
     /// The largest kmalloc from a slab, bytes.
     pub kmalloc_cache_max: u32,
-    /// Bytes of a page.
-    pub page_bytes: u32,
+    /// Bytes of a page, as a power of two.
+    pub page_shift: u32,
     /// Where fields of sockets lie.
     pub sock: Offsets,
     /// Kernel text whose calls of the `kmalloc` tracepoint are told a second time by the caller: start, end.

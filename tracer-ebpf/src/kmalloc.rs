@@ -77,7 +77,7 @@ fn traced(ctx: &RawTracePointContext) {
 
 #[inline(always)]
 fn count(ctx: *mut c_void, size: u64, failed: bool) {
-    let page = u64::from(config!(page_bytes));
+    let page = 1_u64 << config!(page_shift);
     let mut order = 0;
     let mut given = page;
     for _ in 0..15 {

@@ -32,7 +32,7 @@ pub(crate) static CONFIG: Config = Config {
     sample_sockets: 1,
     facts: 0,
     kmalloc_cache_max: 8192,
-    page_bytes: 4096,
+    page_shift: 12,
     sock: Offsets::NONE,
     kmalloc_inner: [[0; 2]; INNER],
     cuts: [[0; 2]; CUTS],

@@ -82,7 +82,7 @@ fn raised(ctx: *mut c_void, sk: u64, size: u64, amt: u64, kind: u64, charged: bo
         refused(ctx, sk, detail, word::u64_at(word::u64_at(sk, config!(sock.prot)), config!(sock.proto_allocated)), amt);
         return;
     }
-    let page = u64::from(config!(page_bytes));
+    let page = 1_u64 << config!(page_shift);
     let charged = amt.wrapping_mul(page);
     let now = i64::from(word::u32_at(sk, config!(sock.forward_alloc)) as i32);
     let held = if scheduled { now - charged as i64 } else { now };
@@ -114,7 +114,7 @@ unsafe fn needed(state: *mut CpuState, size: u64, held: u64, datagram: u64) -> (
 /// Counts a charge of `pages` for `[need, missing, held]` bytes.
 #[inline(always)]
 fn account(ctx: *mut c_void, kind: Kind, sk: u64, detail: u64, pages: u64, [need, missing, held]: [u64; 3]) {
-    let page = u64::from(config!(page_bytes));
+    let page = 1_u64 << config!(page_shift);
     let rounded = (missing + page - 1) & !(page - 1);
     let beyond = pages.wrapping_mul(page).saturating_sub(rounded);
     if tally::add(ctx, kind, detail, [pages, need, beyond]) {
@@ -174,7 +174,7 @@ fn forced(ctx: *mut c_void, sk: u64, size: u64) {
     }
     let held = if held > 0 { held as u64 } else { 0 };
     let size = size & 0xffff_ffff;
-    let pages = added as u64 / u64::from(config!(page_bytes));
+    let pages = added as u64 >> config!(page_shift);
     account(ctx, Kind::Forced, sk, detail(sk, 0), pages, [size, size.saturating_sub(held), held]);
 }
 

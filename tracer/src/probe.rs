@@ -275,7 +275,7 @@ pub fn settings(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Si
         sample_sockets: SAMPLE_SOCKETS,
         facts: kernel.map_or(0, offsets::facts_of),
         kmalloc_cache_max: KMALLOC_CACHE_PAGES * u32::try_from(crate::system::page_size()).unwrap_or(4096),
-        page_bytes: u32::try_from(crate::system::page_size()).unwrap_or(4096),
+        page_shift: crate::system::page_size().trailing_zeros(),
         sock: kernel.map_or(Offsets::NONE, offsets::of),
         kmalloc_inner: [[0; 2]; INNER],
         cuts: [[0; 2]; CUTS],
