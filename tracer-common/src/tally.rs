@@ -36,12 +36,29 @@ pub enum Kind {
     RcvQueue = 10,
     /// A wait for send memory that has ended. Detail: protocol. Values: ns.
     Wait = 11,
-    /// A packet dropped (`kfree_skb`). Detail: the kernel's `enum skb_drop_reason`; never with a path.
-    Drop = 12,
+}
+
+impl Kind {
+    /// The word used in recordings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::KmallocLarge => "kmalloc_large",
+            Self::Fragment => "fragment",
+            Self::Bulk => "bulk",
+            Self::Reclaim => "reclaim",
+            Self::Compaction => "compaction",
+            Self::Charge => "charge",
+            Self::Forced => "forced_charge",
+            Self::Uncharge => "uncharge",
+            Self::Limit => "refused_charge",
+            Self::RcvQueue => "receive_drop",
+            Self::Wait => "send_wait",
+        }
+    }
 }
 
 /// Every kind.
-pub const KINDS: [Kind; 12] = [
+pub const KINDS: [Kind; 11] = [
     Kind::KmallocLarge,
     Kind::Fragment,
     Kind::Bulk,
@@ -53,7 +70,6 @@ pub const KINDS: [Kind; 12] = [
     Kind::Limit,
     Kind::RcvQueue,
     Kind::Wait,
-    Kind::Drop,
 ];
 
 /// Why a charge was refused, by where the protocol's memory stands against its three limits (`sysctl_mem`).

@@ -15,6 +15,7 @@ pub mod selftest;
 pub mod sizes;
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     os::fd::{AsFd as _, BorrowedFd},
 };
@@ -61,6 +62,8 @@ pub struct Probe {
     pub paths: PathsMode,
     /// How large the maps are.
     pub sizes: Sizes,
+    /// The kernel's names of why packets are dropped, by number.
+    pub drop_reasons: BTreeMap<u32, String>,
     programs: Vec<Attached>,
 }
 
@@ -100,7 +103,8 @@ impl Probe {
         let mut ladder = Ladder::new(&mut ebpf, kernel);
         let signals = rows.into_iter().map(|row| ladder.climb(row)).collect();
         let programs = ladder.attached;
-        let probe = Self { ebpf, signals, paths: mode, sizes, programs };
+        let drop_reasons = kernel.map(|it| it.enumeration("skb_drop_reason", "SKB_DROP_REASON_")).unwrap_or_default();
+        let probe = Self { ebpf, signals, paths: mode, sizes, drop_reasons, programs };
         if probe.programs.is_empty() {
             let reasons: Vec<_> = probe
                 .signals
@@ -116,7 +120,7 @@ impl Probe {
 
     /// A probe over an object loaded elsewhere, with nothing attached: for measuring what its maps cost to read.
     pub fn unattached(ebpf: Ebpf, paths: PathsMode, sizes: Sizes) -> Self {
-        Self { ebpf, signals: Vec::new(), paths, sizes, programs: Vec::new() }
+        Self { ebpf, signals: Vec::new(), paths, sizes, drop_reasons: BTreeMap::new(), programs: Vec::new() }
     }
 
     /// The loaded object.
