@@ -100,9 +100,7 @@ impl Probe {
         if let Some(cgroup) = &config.filter.cgroup {
             set_cgroup(&mut ebpf, cgroup)?;
         }
-        let mut ladder = Ladder::new(&mut ebpf, kernel);
-        let signals = rows.into_iter().map(|row| ladder.climb(row)).collect();
-        let programs = ladder.attached;
+        let (signals, programs) = Ladder::new(&mut ebpf, kernel).climb(rows);
         let drop_reasons = kernel.map(|it| it.enumeration("skb_drop_reason", "SKB_DROP_REASON_")).unwrap_or_default();
         let probe = Self { ebpf, signals, paths: mode, sizes, drop_reasons, programs };
         if probe.programs.is_empty() {

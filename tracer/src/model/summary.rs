@@ -3,6 +3,7 @@
 //! Owns: verdict, signals and everything else beside the page counts, which `pages` sums up.
 
 mod beside;
+mod findings;
 mod lists;
 mod pages;
 

@@ -21,91 +21,118 @@ const KPROBES: &str = "/sys/bus/event_source/devices/kprobe/type";
 /// The kernel's own "not supported", which is no error number of user space.
 const ENOTSUPP: i32 = 524;
 
-/// Climbs the ladders of signals, one after the other.
+/// Climbs the ladders of signals.
 pub(super) struct Ladder<'a> {
-    pub(super) ebpf: &'a mut Ebpf,
-    pub(super) kernel: Option<&'a Kernel>,
-    pub(super) attached: Vec<Attached>,
+    ebpf: &'a mut Ebpf,
+    kernel: Option<&'a Kernel>,
+    attached: Vec<Attached>,
+    /// Programs that are in the kernel, each with its hook, attached or not.
+    loaded: Vec<(&'static str, &'static str)>,
     /// The kernel's types in the form that aya wants, read when first needed.
     btf: Option<Btf>,
     /// Why this kernel takes no programs on functions, once it was asked.
     no_tracing: Option<String>,
 }
 
+/// How far a signal's ladder has been climbed.
+struct Climb {
+    row: &'static Row,
+    refused: Vec<Refused>,
+    /// The rung that has been loaded; past the last where there is none.
+    rung: usize,
+}
+
 impl<'a> Ladder<'a> {
     pub(super) fn new(ebpf: &'a mut Ebpf, kernel: Option<&'a Kernel>) -> Self {
-        Self { ebpf, kernel, attached: Vec::new(), btf: None, no_tracing: None }
+        Self { ebpf, kernel, attached: Vec::new(), loaded: Vec::new(), btf: None, no_tracing: None }
     }
 
-    /// Takes the best rung of a signal.
-    pub(super) fn climb(&mut self, row: &Row) -> Signal {
-        let mut refused = Vec::new();
-        for rung in row.rungs {
-            match self.attach(row, rung) {
-                Ok(hook) => {
-                    let status = if rung.lost.is_empty() { Status::Attached } else { Status::Degraded };
-                    return Signal {
-                        name: row.signal.to_owned(),
-                        hook: Some(hook),
-                        status,
-                        refused,
-                        note: rung.lost.to_owned(),
-                    };
-                }
-                Err(error) => refused.push(Refused { hook: rung.name(), reason: format!("{error:#}") }),
+    /// Takes the best rung of each signal. All programs are loaded before the first is attached, so that none of them
+    /// sees what loading the others takes of the kernel.
+    pub(super) fn climb(mut self, rows: Vec<&'static Row>) -> (Vec<Signal>, Vec<Attached>) {
+        let mut climbs: Vec<Climb> =
+            rows.into_iter().map(|row| Climb { row, refused: Vec::new(), rung: 0 }).collect();
+        for climb in &mut climbs {
+            self.load_best(climb);
+        }
+        let signals = climbs.into_iter().map(|climb| self.attach_best(climb)).collect();
+        (signals, self.attached)
+    }
+
+    /// Goes on from the climb's rung to the first that loads.
+    fn load_best(&mut self, climb: &mut Climb) {
+        while let Some(rung) = climb.row.rungs.get(climb.rung) {
+            match self.each_part(rung, Self::load) {
+                Ok(()) => return,
+                Err(error) => climb.refuse(rung, &error),
             }
         }
+    }
+
+    fn attach_best(&mut self, mut climb: Climb) -> Signal {
+        while let Some(rung) = climb.row.rungs.get(climb.rung) {
+            match self.each_part(rung, Self::attach) {
+                Ok(()) => {
+                    let name = climb.row.signal.to_owned();
+                    let mut hook = None;
+                    for part in rung.parts {
+                        if let Some(there) = self.attached.iter_mut().find(|it| it.program == part.program) {
+                            hook.get_or_insert_with(|| there.hook.clone());
+                            there.signals.push(name.clone());
+                        }
+                    }
+                    let status = if rung.lost.is_empty() { Status::Attached } else { Status::Degraded };
+                    return Signal { name, hook, status, refused: climb.refused, note: rung.lost.to_owned() };
+                }
+                Err(error) => climb.refuse(rung, &error),
+            }
+            self.load_best(&mut climb);
+        }
         Signal {
-            name: row.signal.to_owned(),
+            name: climb.row.signal.to_owned(),
             hook: None,
             status: Status::Missing,
-            refused,
+            refused: climb.refused,
             note: "no hook of this kernel serves it".to_owned(),
         }
     }
 
-    /// Attaches all parts of a rung or none; gives the name of the first.
-    fn attach(&mut self, row: &Row, rung: &Rung) -> Result<String> {
-        let mut taken: Vec<Attached> = Vec::new();
-        let mut shared = Vec::new();
-        let mut name = String::new();
+    /// Does something with all parts of a rung. When one fails that the rung needs, those that no other signal has
+    /// taken leave the kernel.
+    fn each_part(&mut self, rung: &Rung, mut each: impl FnMut(&mut Self, &Part) -> Result<()>) -> Result<()> {
         for part in rung.parts {
-            // Signals may share a hook; its program is attached once.
-            if let Some(there) = self.attached.iter().position(|it| it.program == part.program) {
-                shared.push(there);
-                if name.is_empty() {
-                    name.clone_from(&self.attached[there].hook);
-                }
+            let Err(error) = each(self, part) else { continue };
+            self.unload(part.program);
+            if part.optional {
                 continue;
             }
-            match self.attach_part(part) {
-                Ok((hook, fd)) => {
-                    let hook = part.name(hook);
-                    if name.is_empty() {
-                        name.clone_from(&hook);
-                    }
-                    taken.push(Attached { signals: vec![row.signal.to_owned()], hook, program: part.program, fd });
-                }
-                Err(_) if part.optional => {}
-                Err(error) => {
-                    for part in &taken {
-                        let _ = unload(self.ebpf, part.program);
-                    }
-                    // The rung is named after its first part.
-                    let is_first = part.program == rung.parts[0].program;
-                    return Err(if is_first { error } else { error.context(part.name(part.names[0])) });
+            for part in rung.parts {
+                let is_taken = self.attached.iter().any(|it| it.program == part.program && !it.signals.is_empty());
+                if !is_taken {
+                    self.unload(part.program);
                 }
             }
+            // The rung is named after its first part.
+            let is_first = part.program == rung.parts[0].program;
+            return Err(if is_first { error } else { error.context(part.name(part.names[0])) });
         }
-        for there in shared {
-            self.attached[there].signals.push(row.signal.to_owned());
-        }
-        self.attached.append(&mut taken);
-        Ok(name)
+        Ok(())
     }
 
-    /// Loads and attaches the program of a part; gives the name of the hook that was there.
-    fn attach_part(&mut self, part: &Part) -> Result<(&'static str, aya::programs::ProgramFd)> {
+    fn unload(&mut self, program: &str) {
+        if self.loaded.iter().any(|(there, _)| *there == program) {
+            // Nothing of ours stays: a program goes when its last descriptor is closed.
+            let _ = unload(self.ebpf, program);
+        }
+        self.loaded.retain(|(there, _)| *there != program);
+        self.attached.retain(|it| it.program != program);
+    }
+
+    /// Loads the program of a part, unless it is loaded already.
+    fn load(&mut self, part: &Part) -> Result<()> {
+        if self.loaded.iter().any(|(there, _)| *there == part.program) {
+            return Ok(());
+        }
         let hook = self.hook(part)?;
         let traces = matches!(part.kind, Kind::FEntry | Kind::FExit);
         if traces && self.btf.is_none() {
@@ -115,18 +142,31 @@ impl<'a> Ladder<'a> {
             .ebpf
             .program_mut(part.program)
             .with_context(|| format!("the BPF object has no program `{}`; build the tracer anew", part.program))?;
-        let result = load_and_attach(program, hook, self.btf.as_ref());
-        if let Err((doing, error)) = result {
-            let _ = unload(self.ebpf, part.program);
+        if let Err(error) = load(program, hook, self.btf.as_ref()) {
             if traces && error_number(&error) == Some(libc::EPERM) {
                 let reason = "this kernel refuses programs on functions (EPERM), for root, too".to_owned();
                 self.no_tracing = Some(reason.clone());
                 bail!(reason);
             }
-            return Err(refusal(&error, doing, part.kind));
+            return Err(refusal(&error, "load", part.kind));
         }
-        let program = self.ebpf.program(part.program).context("loaded program")?;
-        Ok((hook, program.fd().and_then(|fd| Ok(fd.try_clone()?)).context("loaded program")?))
+        self.loaded.push((part.program, hook));
+        Ok(())
+    }
+
+    /// Attaches the loaded program of a part, unless it is attached already. One that could not be loaded is optional.
+    fn attach(&mut self, part: &Part) -> Result<()> {
+        let Some((_, hook)) = self.loaded.iter().copied().find(|(there, _)| *there == part.program) else {
+            return Ok(());
+        };
+        if self.attached.iter().any(|it| it.program == part.program) {
+            return Ok(());
+        }
+        let program = self.ebpf.program_mut(part.program).context("loaded program")?;
+        attach(program, hook).map_err(|error| refusal(&error, "attach", part.kind))?;
+        let fd = program.fd().and_then(|fd| Ok(fd.try_clone()?)).context("loaded program")?;
+        self.attached.push(Attached { signals: Vec::new(), hook: part.name(hook), program: part.program, fd });
+        Ok(())
     }
 
     /// The name under which the kernel has the hook.
@@ -157,31 +197,31 @@ impl<'a> Ladder<'a> {
     }
 }
 
-fn load_and_attach(program: &mut Program, hook: &str, btf: Option<&Btf>) -> Result<(), (&'static str, ProgramError)> {
-    let load = |error| ("load", error);
-    let attach = |error| ("attach", error);
-    match program {
-        Program::RawTracePoint(program) => {
-            program.load().map_err(load)?;
-            program.attach(hook).map_err(attach)?;
-        }
-        Program::FEntry(program) => {
-            let Some(btf) = btf else { return Err(("load", ProgramError::NotLoaded)) };
-            program.load(hook, btf).map_err(load)?;
-            program.attach().map_err(attach)?;
-        }
-        Program::FExit(program) => {
-            let Some(btf) = btf else { return Err(("load", ProgramError::NotLoaded)) };
-            program.load(hook, btf).map_err(load)?;
-            program.attach().map_err(attach)?;
-        }
-        Program::KProbe(program) => {
-            program.load().map_err(load)?;
-            program.attach(hook, 0).map_err(attach)?;
-        }
-        _ => return Err(("load", ProgramError::UnexpectedProgramType)),
+impl Climb {
+    fn refuse(&mut self, rung: &Rung, error: &anyhow::Error) {
+        self.refused.push(Refused { hook: rung.name(), reason: format!("{error:#}") });
+        self.rung += 1;
     }
-    Ok(())
+}
+
+fn load(program: &mut Program, hook: &str, btf: Option<&Btf>) -> Result<(), ProgramError> {
+    match (program, btf) {
+        (Program::RawTracePoint(program), _) => program.load(),
+        (Program::FEntry(program), Some(btf)) => program.load(hook, btf),
+        (Program::FExit(program), Some(btf)) => program.load(hook, btf),
+        (Program::KProbe(program), _) => program.load(),
+        _ => Err(ProgramError::UnexpectedProgramType),
+    }
+}
+
+fn attach(program: &mut Program, hook: &str) -> Result<(), ProgramError> {
+    match program {
+        Program::RawTracePoint(program) => program.attach(hook).map(drop),
+        Program::FEntry(program) => program.attach().map(drop),
+        Program::FExit(program) => program.attach().map(drop),
+        Program::KProbe(program) => program.attach(hook, 0).map(drop),
+        _ => Err(ProgramError::UnexpectedProgramType),
+    }
 }
 
 /// Detaches and unloads a program; one that was never loaded is no error to the caller.

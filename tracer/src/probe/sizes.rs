@@ -49,7 +49,7 @@ impl Sizes {
             sets: 16_384,
             owners: 4096,
             tallies: 4096,
-            sockets: SOCKETS,
+            sockets: (SOCKETS * 64 / cpus.max(1)).clamp(SOCKETS / 8, SOCKETS),
         };
         while sizes.per_cpu_choice_bytes() * u64::from(sizes.cpus) > PER_CPU_BUDGET_BYTES && sizes.sets > 256 {
             sizes.sets /= 2;
@@ -106,8 +106,8 @@ mod tests {
         for cpus in [1, 2, 3, 64, 128, 320, 512, 1024, 4096] {
             let sizes = Sizes::for_cpus(cpus);
             assert!(sizes.sets.is_power_of_two() && sizes.records.is_power_of_two());
-            // The fixed part is 15 KiB a CPU; the least choice 164 KiB a CPU.
-            let bound = (128_u64 << 20).max(u64::from(cpus) * (192 << 10) + (32 << 20));
+            // The fixed part is 110 KiB a CPU; the least choice 220 KiB a CPU.
+            let bound = (144_u64 << 20).max(u64::from(cpus) * (336 << 10) + (32 << 20));
             assert!(sizes.bytes() < bound, "{cpus} CPUs: {}", sizes.bytes());
         }
     }

@@ -118,6 +118,8 @@ pub struct Reclaim {
 /// Socket memory accounting, as far as its slow path shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sockets {
+    /// What the figures say, in words.
+    pub findings: Vec<String>,
     /// By protocol and direction.
     pub protocols: Vec<ProtocolRow>,
     /// Memory given back, by protocol (it has no direction); `None` when not measured.

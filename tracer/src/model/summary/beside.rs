@@ -6,7 +6,10 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use hdrhistogram::Histogram as Hdr;
 
-use super::super::{Model, path::id};
+use super::{
+    super::{Model, path::id},
+    findings,
+};
 use crate::{
     signal::Signal,
     snapshot::{
@@ -146,7 +149,8 @@ pub(super) fn sockets(model: &Model) -> Option<Sockets> {
     let is_any = model.start.signals.iter().any(|it| it.name.starts_with("sock.") && model.attached(&it.name));
     is_any.then(|| {
         let kinds = [Kind::Charge, Kind::Forced, Kind::Uncharge, Kind::Limit, Kind::RcvQueue, Kind::Wait];
-        Sockets {
+        let mut sockets = Sockets {
+            findings: Vec::new(),
             protocols: protocols(model),
             uncharged: model.attached("sock.uncharge").then(|| uncharged(model)),
             refused: model.attached("sock.limit").then(|| reasoned(model, Kind::Limit, refusal_name)),
@@ -155,7 +159,10 @@ pub(super) fn sockets(model: &Model) -> Option<Sockets> {
             packet_drops: model.attached("sock.drop").then(|| model.tallies.drops.clone()),
             sockets: socket_rows(model),
             paths: paths(model, &kinds, |sums| sums.events),
-        }
+        };
+        let sockstat = model.end.as_ref().and_then(|end| end.system.sockstat.as_ref());
+        sockets.findings = findings::of(&sockets, sockstat, model.start.host.page_size);
+        sockets
     })
 }
 
@@ -337,7 +344,8 @@ fn histogram(distribution: &Distribution) -> Histogram {
     // Three digits tell the buckets apart, which differ by an eighth.
     let mut values = Hdr::<u64>::new(3).expect("three digits are few enough");
     for (lowest, events) in &distribution.buckets {
-        values.saturating_record_n(*lowest, *events);
+        // Grows by itself, so that no value is too large.
+        let _ = values.record_n(*lowest, *events);
     }
     let count = distribution.count();
     let quantile = |quantile: f64| {
