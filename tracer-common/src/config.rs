@@ -1,7 +1,7 @@
 //! What user space decides before load: one checked struct, written into a read-only global, so that the verifier
 //! drops every branch that is switched off and an unused filter costs nothing.
 
-use crate::path::CUTS;
+use crate::{path::CUTS, sock::Offsets};
 
 /// How paths are taken ([`Config::paths`]).
 pub mod paths {
@@ -41,6 +41,21 @@ pub mod filters {
     pub const COMM: u32 = 2;
     /// Only tasks in the cgroup of the map `CGROUP`, with its children.
     pub const CGROUP: u32 = 4;
+}
+
+/// Ranges in [`Config::kmalloc_inner`].
+pub const INNER: usize = 6;
+
+/// Bits of [`Config::facts`]: how the running kernel's hooks differ, asked of its BTF.
+pub mod facts {
+    /// `mm_vmscan_direct_reclaim_begin` has gfp flags first and the order second.
+    pub const RECLAIM_GFP_FIRST: u32 = 1;
+    /// `kmalloc` has a slab cache before the bytes asked for.
+    pub const KMALLOC_CACHE_ARGUMENT: u32 = 2;
+    /// `kfree_skb` has a reason.
+    pub const DROP_REASON: u32 = 4;
+    /// `alloc_pages_bulk` has a list of pages before the array.
+    pub const BULK_PAGE_LIST: u32 = 8;
 }
 
 /// The checked configuration.
@@ -83,8 +98,23 @@ pub struct Config {
     pub word_type: u32,
     /// Name for [`filters::COMM`], padded with zeros.
     pub comm: [u8; 16],
-    /// Zero.
-    pub padding: u32,
+    /// Possible CPUs. What is not about page allocations has its own state, scratch space and remembered keys, at
+    /// this much plus the CPU.
+    pub cpus: u32,
+    /// Tallies of one CPU in the map `TALLIES`.
+    pub tallies: u32,
+    /// Take a socket's figures at one send or receive in this many, a power of two.
+    pub sample_sockets: u32,
+    /// Bits of [`facts`].
+    pub facts: u32,
+    /// The largest kmalloc from a slab, bytes.
+    pub kmalloc_cache_max: u32,
+    /// Bytes of a page, as a power of two.
+    pub page_shift: u32,
+    /// Where fields of sockets lie.
+    pub sock: Offsets,
+    /// Kernel text whose calls of the `kmalloc` tracepoint are told a second time by the caller: start, end.
+    pub kmalloc_inner: [[u64; 2]; INNER],
     /// Where a path is cut: ranges of kernel text, start included and end excluded; unused ones are empty. A path
     /// ends with the first return address that lies in one.
     pub cuts: [[u64; 2]; CUTS],
@@ -92,4 +122,4 @@ pub struct Config {
     pub entry: [u64; 2],
 }
 
-const _: () = assert!(size_of::<Config>() == 18 * 4 + 16 + CUTS * 16 + 16);
+const _: () = assert!(size_of::<Config>() == 23 * 4 + 16 + 76 + INNER * 16 + CUTS * 16 + 16);

@@ -7,7 +7,8 @@ use crate::{
     path::{FRAMES, PathStats},
 };
 
-/// One CPU's state, element `cpu` of the map `CPUS`.
+/// One CPU's state. In the map `CPUS`, element `cpu` is that of page allocations, element `cpus + cpu` that of
+/// everything else.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug)]
 pub struct CpuState {
@@ -23,8 +24,18 @@ pub struct CpuState {
     pub victim: u32,
     /// Counters of this CPU in use.
     pub counters: u32,
-    /// Zero.
-    pub padding: u32,
+    /// `sk_forward_alloc` of the socket in `forcing`, signed.
+    pub forced_held: u32,
+    /// The socket in `sk_forced_mem_schedule` here; 0: none.
+    pub forcing: u64,
+    /// The socket in `__sk_mem_schedule` here; 0: none.
+    pub scheduling: u64,
+    /// The socket that a datagram was last queued to here.
+    pub datagram_sock: u64,
+    /// `truesize` of that datagram.
+    pub datagram: u64,
+    /// Charges asked for with no more than what was held.
+    pub deficits: u64,
     /// Exact totals.
     pub pages: PageTotals,
     /// What was lost here.

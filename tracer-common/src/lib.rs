@@ -9,9 +9,12 @@
 pub mod config;
 pub mod cpu;
 pub mod event;
+pub mod histogram;
 pub mod loss;
 pub mod page;
 pub mod path;
+pub mod sock;
+pub mod tally;
 
 #[cfg(feature = "user")]
 mod pod {
@@ -26,7 +29,10 @@ mod pod {
         crate::config::Config,
         crate::cpu::CpuState,
         crate::event::PageEvent,
+        crate::histogram::Histogram,
         crate::page::Counter,
-        crate::path::PathRecord
+        crate::path::PathRecord,
+        crate::sock::SocketRow,
+        crate::tally::Tally
     );
 }

@@ -21,10 +21,14 @@ pub enum Cause {
     RingFull = 5,
     /// A map of the kernel refused an entry because it was being changed on this CPU; counted without a path.
     MapBusy = 6,
+    /// No room for another socket; its events are counted, its row is missing.
+    SocketsFull = 7,
+    /// No room to note when something began; its duration is in no distribution.
+    StartsFull = 8,
 }
 
 /// Number of causes.
-pub const CAUSES: usize = 7;
+pub const CAUSES: usize = 9;
 
 impl Cause {
     /// Every cause.
@@ -36,6 +40,8 @@ impl Cause {
         Self::InvalidOrder,
         Self::RingFull,
         Self::MapBusy,
+        Self::SocketsFull,
+        Self::StartsFull,
     ];
 
     /// The word used in reports and recordings.
@@ -48,6 +54,8 @@ impl Cause {
             Self::InvalidOrder => "invalid_order",
             Self::RingFull => "ring_full",
             Self::MapBusy => "map_busy",
+            Self::SocketsFull => "sockets_full",
+            Self::StartsFull => "starts_full",
         }
     }
 

@@ -13,13 +13,20 @@
     reason = "hot paths must not become calls, flags and counts are bit patterns, indices are what the verifier follows"
 )]
 
+mod bulk;
 mod event;
 mod filter;
+mod kmalloc;
 mod loss;
 mod maps;
 mod page;
 mod path;
+mod reclaim;
 mod settings;
+mod sock;
+mod socket;
+mod start;
+mod tally;
 mod word;
 
 use aya_ebpf::{macros::raw_tracepoint, programs::RawTracePointContext};

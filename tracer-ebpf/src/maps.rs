@@ -6,17 +6,21 @@
 
 use aya_ebpf::{
     macros::map,
-    maps::{Array, HashMap, RingBuf},
+    maps::{Array, HashMap, PerCpuHashMap, RingBuf},
 };
 use tracer_common::{
     cpu::CpuState,
+    histogram::Histogram,
     page::{Counter, CounterKey},
     path::{PathRecord, Set, WINDOW},
+    sock::{REASONS, SocketRow},
+    tally::{Tally, TallyKey},
 };
 
 const BPF_F_MMAPABLE: u32 = 1 << 10;
 
-/// Key: CPU. Value: totals, losses and scratch of that CPU. Never full.
+/// Key: CPU for page allocations, CPUs + CPU for everything else. Value: totals, losses and scratch of that CPU.
+/// Never full.
 #[map]
 pub(crate) static CPUS: Array<CpuState> = Array::with_max_entries(1, BPF_F_MMAPABLE);
 
@@ -36,11 +40,11 @@ pub(crate) static PATHS: Array<PathRecord> = Array::with_max_entries(1, BPF_F_MM
 #[map]
 pub(crate) static PATH_OWNER: HashMap<u32, u64> = HashMap::with_max_entries(1, 0);
 
-/// Key: CPU x `Config::sets` + hash of a remembered key. Value: the keys there. Full: another key is thrown out.
+/// Key: CPU (as in `CPUS`) x `Config::sets` + hash of a remembered key. Value: the keys there. Full: another key is thrown out.
 #[map]
 pub(crate) static MEMO: Array<Set> = Array::with_max_entries(1, 0);
 
-/// Key: CPU. Value: the part of the stack that is searched when a path is met.
+/// Key: CPU (as in `CPUS`). Value: the part of the stack that is searched when a path is met.
 #[map]
 pub(crate) static STACKS: Array<[u64; WINDOW]> = Array::with_max_entries(1, 0);
 
@@ -51,3 +55,27 @@ pub(crate) static EVENTS: RingBuf = RingBuf::with_byte_size(4096, 0);
 /// Key: hash of a process name. Value: the name. Full: the owner shows as its hash.
 #[map]
 pub(crate) static OWNERS: HashMap<u64, [u8; 16]> = HashMap::with_max_entries(1, 0);
+
+/// Key: CPU x `Config::tallies` + n. Value: one kind of event with its path. Full: `Cause::CountersFull`.
+#[map]
+pub(crate) static TALLIES: Array<Tally> = Array::with_max_entries(1, BPF_F_MMAPABLE);
+
+/// Key: what tells tallies apart. Value: n. As large as `TALLIES`.
+#[map]
+pub(crate) static TALLY_INDEX: HashMap<TallyKey, u32> = HashMap::with_max_entries(1, 0);
+
+/// Key: CPU x `place::PLACES` + place. Value: a distribution. Never full.
+#[map]
+pub(crate) static HISTOGRAMS: Array<Histogram> = Array::with_max_entries(1, BPF_F_MMAPABLE);
+
+/// Key: task and what it does. Value: since when, ns, and a detail. Full: `Cause::StartsFull`.
+#[map]
+pub(crate) static STARTS: HashMap<u64, [u64; 2]> = HashMap::with_max_entries(4096, 0);
+
+/// Key: address of a socket. Value: what this CPU saw of it. Full: `Cause::SocketsFull`; user space makes room.
+#[map]
+pub(crate) static SOCKETS: PerCpuHashMap<u64, SocketRow> = PerCpuHashMap::with_max_entries(1, 0);
+
+/// Key: CPU. Value: packets dropped, by the kernel's `enum skb_drop_reason`. Never full.
+#[map]
+pub(crate) static DROPS: Array<[u64; REASONS]> = Array::with_max_entries(1, BPF_F_MMAPABLE);

@@ -172,7 +172,7 @@ fn tell_disagreement(ctx: *mut c_void, expected: u32, found: u32) {
 /// Compares what was remembered with what was found by unwinding, and forgets what was wrong.
 #[inline(never)]
 #[unsafe(no_mangle)]
-extern "C" fn judge(cpu: u32, key: u64, expected: u32, found: u32) -> u32 {
+pub(crate) extern "C" fn judge(cpu: u32, key: u64, expected: u32, found: u32) -> u32 {
     let Some(state) = CPUS.get_ptr_mut(cpu) else { return 0 };
     let Some(set) = MEMO.get_ptr_mut(set_of(cpu, key)) else { return 0 };
     // SAFETY: all through pointers into map values.
@@ -199,13 +199,13 @@ extern "C" fn judge(cpu: u32, key: u64, expected: u32, found: u32) -> u32 {
 
 /// Index of the set in which a key is remembered on this CPU.
 #[inline(always)]
-fn set_of(cpu: u32, key: u64) -> u32 {
+pub(crate) fn set_of(cpu: u32, key: u64) -> u32 {
     let hash = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u32;
     cpu * config!(sets) + (hash & (config!(sets) - 1))
 }
 
 #[inline(always)]
-unsafe fn is_audited(state: *mut CpuState) -> bool {
+pub(crate) unsafe fn is_audited(state: *mut CpuState) -> bool {
     // SAFETY: `state` points into a map value.
     unsafe {
         if (*state).audit_in > 1 {

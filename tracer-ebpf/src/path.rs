@@ -40,6 +40,10 @@ const BUSY: u32 = NO_PATH - 1;
 const ADDRESS: u32 = 2 * FRAMES as u32 - 1;
 /// Masks an index of a frame, for the verifier.
 const FRAME: u32 = FRAMES as u32 - 1;
+/// Slots that one call of a search looks at. The searches are global functions, which the verifier walks once for
+/// any arguments, so its work is that of one chunk and not of the whole window.
+const CHUNK: usize = 64;
+const CHUNKS: u32 = (WINDOW / CHUNK) as u32;
 
 /// Whether the stack above `arguments` holds every address of the path at its slot.
 #[inline(always)]
@@ -240,7 +244,7 @@ extern "C" fn find(cpu: u32) -> u32 {
         }
         let Some(record) = PATHS.get_ptr_mut(index) else { return NO_PATH };
         if placed == 2 {
-            write(record, unwound);
+            write(cpu, index);
         }
         if config!(paths) == paths::REMEMBERED {
             let checks = read_volatile(addr_of!((*record).checks));
@@ -256,10 +260,14 @@ extern "C" fn find(cpu: u32) -> u32 {
 }
 
 /// Stores a path for the first time.
-#[inline(always)]
-unsafe fn write(record: *mut PathRecord, unwound: *mut Unwound) {
-    // SAFETY: both point into map values; the index is masked.
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn write(cpu: u32, index: u32) -> u32 {
+    let Some(state) = CPUS.get_ptr_mut(cpu) else { return 0 };
+    let Some(record) = PATHS.get_ptr_mut(index) else { return 0 };
+    // SAFETY: through pointers into map values; the index is masked.
     unsafe {
+        let unwound = addr_of_mut!((*state).unwound);
         let first = (*unwound).first;
         let frames = (*unwound).end - first;
         for i in 0..FRAMES {
@@ -277,6 +285,7 @@ unsafe fn write(record: *mut PathRecord, unwound: *mut Unwound) {
         write_volatile(addr_of_mut!((*record).ambiguous), 0);
         write_volatile(addr_of_mut!((*record).hash), (*unwound).hash);
     }
+    1
 }
 
 /// Narrows down at which slots of the stack the path's addresses lie; once all are known the path can be remembered.
@@ -293,28 +302,48 @@ extern "C" fn locate(cpu: u32, index: u32) -> u32 {
         write_volatile(addr_of_mut!((*unwound).words), read_stack(stack.cast(), (*state).arguments));
         write_volatile(addr_of_mut!((*unwound).cursor), (*unwound).first);
     }
-    if search_outwards(cpu) == 0 || search_inwards(cpu) == 0 {
+    let mut found = 0;
+    for chunk in 0..CHUNKS {
+        found = search_outwards(cpu, chunk);
+        if found != 0 {
+            break;
+        }
+    }
+    if found == 0 {
+        return 0;
+    }
+    for chunk in 0..CHUNKS {
+        found = search_inwards(cpu, CHUNKS - 1 - chunk);
+        if found != 0 {
+            break;
+        }
+    }
+    if found == 0 {
         return 0;
     }
     tighten(cpu, index);
-    if search_between(cpu, index) == 0 {
-        return 0;
+    // SAFETY: through a pointer into a map value.
+    unsafe { write_volatile(addr_of_mut!((*state).unwound.cursor), 0) };
+    for chunk in 0..CHUNKS {
+        if search_between(cpu, index, chunk) == 0 {
+            return 0;
+        }
     }
     settle(cpu, index)
 }
 
-/// Finds each address at the first slot where it can lie; 1 when all were found.
+/// Finds in a chunk of the stack each address at the first slot where it can lie; 1 once all were found.
 #[inline(never)]
 #[unsafe(no_mangle)]
-extern "C" fn search_outwards(cpu: u32) -> u32 {
+extern "C" fn search_outwards(cpu: u32, chunk: u32) -> u32 {
     let Some(state) = CPUS.get_ptr_mut(cpu) else { return 0 };
     let Some(stack) = STACKS.get_ptr_mut(cpu) else { return 0 };
     // SAFETY: all through pointers into map values, indices masked. What a loop compares is read anew each time, so
     // that the verifier learns nothing from a comparison and sees the same state in every round.
     unsafe {
         let unwound = addr_of_mut!((*state).unwound);
-        let mut slot = 0;
-        while slot < WINDOW {
+        for i in 0..CHUNK {
+            let slot = slot(chunk, i);
             let at = read_volatile(addr_of!((*unwound).cursor));
             if at >= read_volatile(addr_of!((*unwound).compared_end))
                 || slot as u32 >= read_volatile(addr_of!((*unwound).words))
@@ -327,25 +356,29 @@ extern "C" fn search_outwards(cpu: u32) -> u32 {
                 write_volatile(addr_of_mut!((*unwound).low[(at.wrapping_sub(first) & FRAME) as usize]), slot as u16);
                 write_volatile(addr_of_mut!((*unwound).cursor), at + 1);
             }
-            slot += 1;
         }
         let at = read_volatile(addr_of!((*unwound).cursor));
         u32::from(at == read_volatile(addr_of!((*unwound).compared_end)))
     }
 }
 
-/// Finds each address at the last slot where it can lie, given that all can be found; 1 when all were.
+/// The slot at a place in a chunk, below `WINDOW` for the verifier.
+#[inline(always)]
+fn slot(chunk: u32, i: usize) -> usize {
+    (chunk as usize * CHUNK + i) & (WINDOW - 1)
+}
+
+/// Finds in a chunk each address at the last slot where it can lie, given that all can be found; 1 once all were.
 #[inline(never)]
 #[unsafe(no_mangle)]
-extern "C" fn search_inwards(cpu: u32) -> u32 {
+extern "C" fn search_inwards(cpu: u32, chunk: u32) -> u32 {
     let Some(state) = CPUS.get_ptr_mut(cpu) else { return 0 };
     let Some(stack) = STACKS.get_ptr_mut(cpu) else { return 0 };
     // SAFETY: as above.
     unsafe {
         let unwound = addr_of_mut!((*state).unwound);
-        let mut slot = WINDOW;
-        while slot > 0 {
-            slot -= 1;
+        for i in 0..CHUNK {
+            let slot = slot(chunk, CHUNK - 1 - i);
             let at = read_volatile(addr_of!((*unwound).cursor));
             if at <= read_volatile(addr_of!((*unwound).first)) {
                 break;
@@ -393,20 +426,19 @@ extern "C" fn tighten(cpu: u32, index: u32) -> u32 {
     1
 }
 
-/// Whether the bounds leave two slots at most for each address: 1 when no third one between them holds it, too, and
-/// no two addresses share a range.
+/// Whether the bounds leave two slots at most for each address: 1 when in this chunk no third one between them holds
+/// it, too, and no two addresses share a range.
 #[inline(never)]
 #[unsafe(no_mangle)]
-extern "C" fn search_between(cpu: u32, index: u32) -> u32 {
+extern "C" fn search_between(cpu: u32, index: u32, chunk: u32) -> u32 {
     let Some(state) = CPUS.get_ptr_mut(cpu) else { return 0 };
     let Some(stack) = STACKS.get_ptr_mut(cpu) else { return 0 };
     let Some(record) = PATHS.get_ptr_mut(index) else { return 0 };
     // SAFETY: as above.
     unsafe {
         let unwound = addr_of_mut!((*state).unwound);
-        write_volatile(addr_of_mut!((*unwound).cursor), 0);
-        let mut slot = 0;
-        while slot < WINDOW {
+        for i in 0..CHUNK {
+            let slot = slot(chunk, i);
             let first = read_volatile(addr_of!((*unwound).first));
             let at = read_volatile(addr_of!((*unwound).cursor));
             if first.wrapping_add(at) >= read_volatile(addr_of!((*unwound).compared_end)) {
@@ -426,7 +458,6 @@ extern "C" fn search_between(cpu: u32, index: u32) -> u32 {
             {
                 return 0;
             }
-            slot += 1;
         }
     }
     1

@@ -1,6 +1,10 @@
 //! The configuration, as the verifier sees it: a read-only global whose fields are constants.
 
-use tracer_common::{config::Config, path::CUTS};
+use tracer_common::{
+    config::{Config, INNER},
+    path::CUTS,
+    sock::Offsets,
+};
 
 /// Written by user space before load.
 #[unsafe(no_mangle)]
@@ -23,7 +27,14 @@ pub(crate) static CONFIG: Config = Config {
     log: 0,
     word_type: 0,
     comm: [0; 16],
-    padding: 0,
+    cpus: 1,
+    tallies: 1,
+    sample_sockets: 1,
+    facts: 0,
+    kmalloc_cache_max: 8192,
+    page_shift: 12,
+    sock: Offsets::NONE,
+    kmalloc_inner: [[0; 2]; INNER],
     cuts: [[0; 2]; CUTS],
     entry: [0; 2],
 };

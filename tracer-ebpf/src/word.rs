@@ -1,7 +1,7 @@
 //! Reading kernel memory a word at a time.
 
 use aya_ebpf::helpers::generated::bpf_probe_read_kernel;
-use tracer_common::config::reads;
+use tracer_common::{config::reads, sock::ABSENT};
 
 use crate::settings::config;
 
@@ -37,4 +37,44 @@ pub(crate) unsafe fn copy(to: *mut u64, bytes: u32, from: u64) -> bool {
 #[inline(always)]
 pub(crate) fn is_typed() -> bool {
     config!(reads) == reads::TYPED
+}
+
+/// The word at `offset` from `base`; 0 where the kernel has no such field, `base` is null or it cannot be read.
+#[inline(always)]
+pub(crate) fn u64_at(base: u64, offset: u32) -> u64 {
+    if offset == ABSENT || base == 0 {
+        return 0;
+    }
+    let address = base.wrapping_add(u64::from(offset));
+    if is_typed() {
+        // SAFETY: this branch is only there where reads are typed.
+        return unsafe { typed(address) };
+    }
+    let mut value = 0_u64;
+    // SAFETY: the destination is a word of this stack.
+    if unsafe { copy(core::ptr::addr_of_mut!(value), 8, address) } { value } else { 0 }
+}
+
+/// The lower 32 bits of it, which on these little-endian machines come first.
+#[inline(always)]
+pub(crate) fn u32_at(base: u64, offset: u32) -> u32 {
+    u64_at(base, offset) as u32
+}
+
+/// The `n`th argument of a raw tracepoint. Volatile: of two arguments, one of which is wanted, the compiler would make
+/// one load at a computed place, which the verifier forbids.
+#[inline(always)]
+pub(crate) fn argument(ctx: *mut core::ffi::c_void, n: usize) -> u64 {
+    // SAFETY: the verifier checks that the tracepoint has so many.
+    unsafe { core::ptr::read_volatile(ctx.cast::<u64>().add(n)) }
+}
+
+/// The first arguments of a traced function (and, after them, what it returned): a copy, since to the verifier the
+/// block itself holds typed pointers with which no arithmetic is allowed.
+#[inline(always)]
+pub(crate) fn arguments<const N: usize>(ctx: *mut core::ffi::c_void) -> [u64; N] {
+    let mut arguments = [0; N];
+    // SAFETY: the destination is this stack's.
+    unsafe { copy(arguments.as_mut_ptr(), (N * 8) as u32, ctx as u64) };
+    arguments
 }

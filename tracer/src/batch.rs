@@ -7,6 +7,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
+use crate::tally::Tallies;
+
 /// Everything read in one go. Nothing here is shared with what was read before: a batch can be stored, sent and
 /// replayed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,6 +31,8 @@ pub struct Batch {
     pub lookups: Option<Lookups>,
     /// The audit's figures since the run began; `None` when the audit is off or paths are not remembered.
     pub audit: Option<Audit>,
+    /// Everything beside page allocations.
+    pub tallies: Tallies,
 }
 
 /// A kernel path as the kernel gave it, with names once `symbols` has looked them up.

@@ -4,8 +4,11 @@
 //! The maps are mapped into memory, so a read makes no system call, and its cost is that of the counters in use.
 
 mod decode;
+mod holders;
 pub mod mapped;
+mod sockets;
 pub mod stream;
+mod tallies;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -32,17 +35,16 @@ use mapped::MappedArray;
 pub struct Collector {
     cpus: MappedArray<CpuState>,
     counters: MappedArray<Counter>,
-    records: MappedArray<PathRecord>,
     /// Events of each counter at the last read, by CPU.
     seen: Vec<Vec<u64>>,
-    /// Hash of each path met, by index.
-    paths: HashMap<u32, u64>,
+    paths: Paths,
     owners: HashSet<u64>,
     counters_per_cpu: usize,
     by: Option<By>,
     measured: decode::Measured,
     lookups: bool,
     audit: bool,
+    tallies: tallies::Reader,
 }
 
 impl Collector {
@@ -50,30 +52,40 @@ impl Collector {
     ///
     /// # Errors
     /// When a map cannot be mapped into memory.
-    pub fn new(probe: &Probe, config: &Config) -> Result<Self> {
-        let cpus = MappedArray::new(probe.map("CPUS")?)?;
+    pub fn new(probe: &mut Probe, config: &Config) -> Result<Self> {
         Ok(Self {
-            seen: vec![Vec::new(); cpus.len()],
-            cpus,
+            seen: vec![Vec::new(); probe.sizes.cpus as usize],
+            cpus: MappedArray::new(probe.map("CPUS")?)?,
             counters: MappedArray::new(probe.map("COUNTERS")?)?,
-            records: MappedArray::new(probe.map("PATHS")?)?,
-            paths: HashMap::new(),
+            paths: Paths { records: MappedArray::new(probe.map("PATHS")?)?, known: HashMap::new() },
             owners: HashSet::new(),
             counters_per_cpu: probe.sizes.counters as usize,
             by: config.by,
             measured: decode::Measured::of(&probe.signals),
             lookups: probe.paths.way != "off",
             audit: config.audit > 0 && matches!(probe.paths.way.as_str(), "remembered" | "sampled"),
+            tallies: tallies::Reader::new(probe)?,
         })
     }
 
-    /// Pages of the successful allocations seen until now, at once.
+    /// CPUs. Their states for page allocations come first, then those for everything else.
+    fn cpu_count(&self) -> usize {
+        self.seen.len()
+    }
+
+    /// Pages of the successful allocations seen until now, bulk allocations among them, at once.
     pub fn pages_allocated(&self) -> u64 {
         let pages = |cpu: usize, order: usize| {
             let offset = offset_of!(CpuState, pages) + offset_of!(PageTotals, allocated) + order * 8;
             self.cpus.word(cpu, offset) << order
         };
-        (0..self.cpus.len()).map(|cpu| (0..ORDERS).map(|order| pages(cpu, order)).sum::<u64>()).sum()
+        let single: u64 = (0..self.cpu_count()).map(|cpu| (0..ORDERS).map(|order| pages(cpu, order)).sum::<u64>()).sum();
+        single + self.tallies.pages_in_bulk(&self.other_states())
+    }
+
+    /// The CPUs' states for everything but page allocations.
+    fn other_states(&self) -> Vec<CpuState> {
+        (self.cpu_count()..self.cpus.len()).map(|lane| self.cpus.get(lane)).collect()
     }
 
     /// What changed since the last read, and the totals; `at` is the time since the run began.
@@ -81,7 +93,7 @@ impl Collector {
         let mut batch = Batch { at, programs: Self::programs(probe), ..Batch::default() };
         let mut counts: HashMap<CountKey, u64> = HashMap::new();
         let mut states = Vec::with_capacity(self.cpus.len());
-        for cpu in 0..self.cpus.len() {
+        for cpu in 0..self.cpu_count() {
             let state = self.cpus.get(cpu);
             let used = (state.counters as usize).min(self.counters_per_cpu);
             let grown = used.max(self.seen[cpu].len());
@@ -104,6 +116,10 @@ impl Collector {
         batch.counts.sort_unstable_by_key(|count| count.key);
         batch.totals = decode::totals(&states, self.measured);
         batch.losses = decode::losses(&states);
+        let others = self.other_states();
+        let Self { tallies, paths, .. } = self;
+        batch.tallies = tallies.read(&others, |path| paths.key(path, &mut batch.paths));
+        states.extend(others);
         batch.lookups = self.lookups.then(|| decode::lookups(&states));
         batch.audit = self.audit.then(|| decode::audit(&states));
         batch
@@ -111,17 +127,18 @@ impl Collector {
 
     /// The addresses of a path by its index, innermost first; empty where there is none.
     pub fn addresses(&self, index: u32) -> Vec<u64> {
-        if index == NO_PATH || index as usize >= self.records.len() {
+        let records = &self.paths.records;
+        if index == NO_PATH || index as usize >= records.len() {
             return Vec::new();
         }
-        let record = self.records.get(index as usize);
+        let record = records.get(index as usize);
         record.addresses[..(record.frames as usize).min(record.addresses.len())].to_vec()
     }
 
     /// Allocations seen until now, failed ones too, and those that the full ring buffer did not take.
     pub fn seen_and_ring_full(&self) -> (u64, u64) {
         let (mut seen, mut lost) = (0, 0);
-        for cpu in 0..self.cpus.len() {
+        for cpu in 0..self.cpu_count() {
             let state = self.cpus.get(cpu);
             seen += state.pages.allocated.iter().sum::<u64>() + state.pages.failed.iter().sum::<u64>();
             lost += state.losses[Cause::RingFull as usize].iter().sum::<u64>();
@@ -154,7 +171,7 @@ impl Collector {
             batch.owners.push(Owner { key: counter.owner, name: owner_name(counter.owner, self.by, probe) });
         }
         CountKey {
-            path: self.path(counter.path, batch),
+            path: self.paths.key(counter.path, &mut batch.paths),
             owner: counter.owner,
             user_path: counter.user_path,
             gfp: counter.gfp,
@@ -163,23 +180,33 @@ impl Collector {
             failed: counter.failed != 0,
         }
     }
+}
 
-    fn path(&mut self, index: u32, batch: &mut Batch) -> u64 {
+/// The paths met, by their index in the kernel's table.
+struct Paths {
+    records: MappedArray<PathRecord>,
+    /// Their hashes.
+    known: HashMap<u32, u64>,
+}
+
+impl Paths {
+    /// The hash of a path, announced in `new` when it is met for the first time; 0 where there is none.
+    fn key(&mut self, index: u32, new: &mut Vec<Path>) -> u64 {
         if index == NO_PATH || index as usize >= self.records.len() {
             return 0;
         }
-        if let Some(hash) = self.paths.get(&index) {
+        if let Some(hash) = self.known.get(&index) {
             return *hash;
         }
         let record = self.records.get(index as usize);
         let frames = (record.frames as usize).min(record.addresses.len());
-        batch.paths.push(Path {
+        new.push(Path {
             key: record.hash,
             addresses: record.addresses[..frames].to_vec(),
             frames: Vec::new(),
             truncated: record.truncated != 0,
         });
-        self.paths.insert(index, record.hash);
+        self.known.insert(index, record.hash);
         record.hash
     }
 }

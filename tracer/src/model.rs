@@ -12,6 +12,7 @@ mod page;
 mod path;
 mod scale;
 mod summary;
+mod tally;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -50,6 +51,7 @@ pub struct Model {
     programs: Vec<ProgramStats>,
     lookups: Option<Lookups>,
     audit: Option<Audit>,
+    tallies: tally::Ledger,
     /// What the source of the batches lacks.
     incomplete: Option<String>,
     damage: Damage,
@@ -79,6 +81,7 @@ impl Model {
             programs: Vec::new(),
             lookups: None,
             audit: None,
+            tallies: tally::Ledger::default(),
             incomplete: None,
             damage: Damage::default(),
         }
@@ -113,6 +116,7 @@ impl Model {
         self.programs.clone_from(&batch.programs);
         self.lookups = batch.lookups;
         self.audit = batch.audit;
+        self.tallies.apply(&batch.tallies);
         self.batches += 1;
     }
 
@@ -189,6 +193,8 @@ impl Model {
             let events = lost.entry(INVALID_ORDER.to_owned()).or_default();
             *events = events.saturating_add(self.damage.events);
         }
+        // Apart from those of page allocations, which are told by order.
+        lost.extend(self.tallies.losses.iter().map(|(cause, events)| (format!("other_{cause}"), *events)));
         lost
     }
 }

@@ -5,14 +5,17 @@
 
 pub mod hooks;
 pub mod kernel;
+mod ladder;
 pub mod log;
 pub mod object;
+pub mod offsets;
 pub mod preflight;
 pub mod program;
 pub mod selftest;
 pub mod sizes;
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     os::fd::{AsFd as _, BorrowedFd},
 };
@@ -21,20 +24,22 @@ use anyhow::{Context as _, Result, anyhow};
 use aya::{
     Ebpf, EbpfLoader,
     maps::{CgroupArray, Map},
-    programs::{ProgramFd, RawTracePoint},
+    programs::ProgramFd,
 };
 use tracer_common::{
-    config::{self, by, filters, paths, reads},
+    config::{self, INNER, by, filters, paths, reads},
+    histogram::place,
     path::CUTS,
+    sock::Offsets,
 };
 
 use crate::{
     config::{By, Config, Paths},
     run::PathsMode,
-    signal::{Refused, Signal, Status},
+    signal::Signal,
 };
-use hooks::Row;
 use kernel::Kernel;
+use ladder::Ladder;
 use sizes::Sizes;
 
 /// Kernel text that ends a path, and kernel text that a path may end in without being compared. From kallsyms.
@@ -44,6 +49,8 @@ pub struct Text {
     pub cuts: Vec<(u64, u64)>,
     /// System call and exception entry code: start, end.
     pub entry: Option<(u64, u64)>,
+    /// Functions of the slab code that tell of a large kmalloc before their caller does: start, end.
+    pub kmalloc_inner: Vec<(u64, u64)>,
 }
 
 /// The programs, attached. Dropping it detaches them.
@@ -55,6 +62,8 @@ pub struct Probe {
     pub paths: PathsMode,
     /// How large the maps are.
     pub sizes: Sizes,
+    /// The kernel's names of why packets are dropped, by number.
+    pub drop_reasons: BTreeMap<u32, String>,
     programs: Vec<Attached>,
 }
 
@@ -64,6 +73,8 @@ pub struct Attached {
     pub signals: Vec<String>,
     /// `kind:hook`.
     pub hook: String,
+    /// Its name in the BPF object.
+    program: &'static str,
     fd: ProgramFd,
 }
 
@@ -89,11 +100,9 @@ impl Probe {
         if let Some(cgroup) = &config.filter.cgroup {
             set_cgroup(&mut ebpf, cgroup)?;
         }
-        let mut probe = Self { ebpf, signals: Vec::new(), paths: mode, sizes, programs: Vec::new() };
-        for row in rows {
-            let signal = probe.climb(row);
-            probe.signals.push(signal);
-        }
+        let (signals, programs) = Ladder::new(&mut ebpf, kernel).climb(rows);
+        let drop_reasons = kernel.map(|it| it.enumeration("skb_drop_reason", "SKB_DROP_REASON_")).unwrap_or_default();
+        let probe = Self { ebpf, signals, paths: mode, sizes, drop_reasons, programs };
         if probe.programs.is_empty() {
             let reasons: Vec<_> = probe
                 .signals
@@ -109,57 +118,12 @@ impl Probe {
 
     /// A probe over an object loaded elsewhere, with nothing attached: for measuring what its maps cost to read.
     pub fn unattached(ebpf: Ebpf, paths: PathsMode, sizes: Sizes) -> Self {
-        Self { ebpf, signals: Vec::new(), paths, sizes, programs: Vec::new() }
+        Self { ebpf, signals: Vec::new(), paths, sizes, drop_reasons: BTreeMap::new(), programs: Vec::new() }
     }
 
     /// The loaded object.
     pub fn object(&self) -> &Ebpf {
         &self.ebpf
-    }
-
-    /// Takes the best rung of a signal that loads and attaches.
-    fn climb(&mut self, row: &Row) -> Signal {
-        let mut refused = Vec::new();
-        for rung in row.rungs {
-            match self.attach_rung(row, rung) {
-                Ok(()) => {
-                    let status = if rung.lost.is_empty() { Status::Attached } else { Status::Degraded };
-                    return Signal {
-                        name: row.signal.to_owned(),
-                        hook: Some(rung.name()),
-                        status,
-                        refused,
-                        note: rung.lost.to_owned(),
-                    };
-                }
-                Err(error) => refused.push(Refused { hook: rung.name(), reason: format!("{error:#}") }),
-            }
-        }
-        Signal {
-            name: row.signal.to_owned(),
-            hook: None,
-            status: Status::Missing,
-            refused,
-            note: "no hook of this kernel serves it".to_owned(),
-        }
-    }
-
-    fn attach_rung(&mut self, row: &Row, rung: &hooks::Rung) -> Result<()> {
-        // Two signals may share a hook; the program is attached once.
-        if let Some(there) = self.programs.iter_mut().find(|it| it.hook == rung.name()) {
-            there.signals.push(row.signal.to_owned());
-            return Ok(());
-        }
-        let program = self
-            .ebpf
-            .program_mut(rung.program)
-            .with_context(|| format!("the BPF object has no program `{}`; build the tracer anew", rung.program))?;
-        let program: &mut RawTracePoint = program.try_into().context("the program is no raw tracepoint")?;
-        program.load().map_err(|error| refusal(&error, "load"))?;
-        program.attach(rung.hook).map_err(|error| refusal(&error, "attach"))?;
-        let fd = program.fd().context("loaded program")?.try_clone().context("loaded program")?;
-        self.programs.push(Attached { signals: vec![row.signal.to_owned()], hook: rung.name(), fd });
-        Ok(())
     }
 
     /// The programs attached.
@@ -179,35 +143,11 @@ impl Probe {
 
     /// Detaches every program; the maps stay and can be read a last time.
     pub fn detach(&mut self) {
-        for (_, program) in self.ebpf.programs_mut() {
-            if let Ok(program) = <&mut RawTracePoint>::try_from(program) {
-                // Unloading drops the links; a program that was never loaded has none.
-                let _ = program.unload();
-            }
+        for attached in &self.programs {
+            // Unloading drops the links.
+            let _ = ladder::unload(&mut self.ebpf, attached.program);
         }
     }
-}
-
-/// Why the kernel refused a program, in words that say what to do.
-fn refusal(error: &aya::programs::ProgramError, doing: &str) -> anyhow::Error {
-    use aya::programs::ProgramError;
-    let io_error = match error {
-        ProgramError::LoadError { io_error, .. } => Some(io_error),
-        ProgramError::SyscallError(error) => Some(&error.io_error),
-        _ => None,
-    };
-    let words = match io_error.and_then(std::io::Error::raw_os_error) {
-        Some(libc::EPERM) => {
-            "not permitted; CAP_BPF and CAP_PERFMON are needed, and lockdown or a security module may forbid it"
-        }
-        Some(libc::ENOENT) => "this kernel has no such tracepoint",
-        Some(libc::EACCES | libc::EINVAL) if doing == "load" => {
-            "the kernel's verifier refused the program; `--verbose` shows its words"
-        }
-        Some(libc::ENOMEM) => "not enough memory for it; raise the memory limit of this cgroup",
-        _ => "",
-    };
-    if words.is_empty() { anyhow!("cannot {doing}: {error}") } else { anyhow!("cannot {doing}: {words}") }
 }
 
 /// Loads the object with this configuration; the programs are loaded one by one afterwards.
@@ -230,13 +170,18 @@ pub fn load_object(object: &[u8], settings: &config::Config, kernel: Option<&Ker
         .override_global("CONFIG", settings, true)
         .override_global("AYA_LOG_LEVEL", &log_level, true)
         .verifier_log_level(aya::VerifierLogLevel::STATS)
-        .map_max_entries("CPUS", sizes.cpus)
-        .map_max_entries("STACKS", sizes.cpus)
+        .map_max_entries("CPUS", sizes.lanes())
+        .map_max_entries("STACKS", sizes.lanes())
         .map_max_entries("COUNTERS", sizes.cpus * sizes.counters)
         .map_max_entries("COUNTER_INDEX", sizes.cpus * sizes.counters)
         .map_max_entries("PATHS", sizes.records)
         .map_max_entries("PATH_OWNER", sizes.records)
-        .map_max_entries("MEMO", sizes.cpus * sizes.sets)
+        .map_max_entries("MEMO", sizes.lanes() * sizes.sets)
+        .map_max_entries("TALLIES", sizes.cpus * sizes.tallies)
+        .map_max_entries("TALLY_INDEX", sizes.cpus * sizes.tallies)
+        .map_max_entries("HISTOGRAMS", sizes.cpus * place::PLACES)
+        .map_max_entries("SOCKETS", sizes.sockets)
+        .map_max_entries("DROPS", sizes.cpus)
         .map_max_entries("OWNERS", sizes.owners)
         .map_max_entries("EVENTS", if settings.events != 0 { RING_BYTES } else { page_bytes })
         .load(&object)
@@ -252,6 +197,11 @@ pub fn possible_cpus() -> u32 {
 
 /// Bytes of the ring buffer of single events: some 150,000 of them, a third of a second of a fast UDP stream.
 const RING_BYTES: u32 = 8 << 20;
+
+/// Socket figures are taken at one message in this many.
+const SAMPLE_SOCKETS: u32 = 16;
+/// The largest slab cache for kmalloc, in pages (`KMALLOC_MAX_CACHE_SIZE`, two pages since SLUB is alone).
+const KMALLOC_CACHE_PAGES: u32 = 2;
 
 /// The kernel function that makes single kernel words readable, 6.2 and later.
 pub const CAST: &str = "bpf_rdonly_cast";
@@ -322,11 +272,21 @@ pub fn settings(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Si
         log: u32::from(config.verbose),
         word_type: kernel.and_then(|it| it.structure(WORD_TYPE)).unwrap_or(0),
         comm: [0; 16],
-        padding: 0,
+        cpus: sizes.cpus,
+        tallies: sizes.tallies,
+        sample_sockets: SAMPLE_SOCKETS,
+        facts: kernel.map_or(0, offsets::facts_of),
+        kmalloc_cache_max: KMALLOC_CACHE_PAGES * u32::try_from(crate::system::page_size()).unwrap_or(4096),
+        page_shift: crate::system::page_size().trailing_zeros(),
+        sock: kernel.map_or(Offsets::NONE, offsets::of),
+        kmalloc_inner: [[0; 2]; INNER],
         cuts: [[0; 2]; CUTS],
         entry: text.entry.map_or([0; 2], |(start, end)| [start, end]),
     };
     for (slot, (start, end)) in settings.cuts.iter_mut().zip(&text.cuts) {
+        *slot = [*start, *end];
+    }
+    for (slot, (start, end)) in settings.kmalloc_inner.iter_mut().zip(&text.kmalloc_inner) {
         *slot = [*start, *end];
     }
     if let Some(pid) = config.filter.pid {

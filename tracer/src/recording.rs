@@ -57,6 +57,7 @@ mod rows;
 mod schema;
 mod source;
 mod start;
+mod tallies;
 mod writer;
 
 #[cfg(test)]

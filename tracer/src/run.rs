@@ -139,9 +139,29 @@ pub struct System {
     pub buddyinfo: Option<BeforeAfter<BTreeMap<String, Vec<u64>>>>,
     /// What changed in `/proc/vmstat`, by name; gauges may have fallen.
     pub vmstat_delta: BTreeMap<String, i64>,
+    /// `/proc/net/sockstat` and `sockstat6` and the limits of protocol memory, by name such as `UDP.mem` (pages) or
+    /// `net.ipv4.udp_mem.2`; `None` when not read.
+    pub sockstat: Option<BeforeAfter<BTreeMap<String, i64>>>,
+    /// What changed in `/proc/net/snmp` and `/proc/net/netstat`, by name such as `Udp.RcvbufErrors`.
+    pub netstat_delta: BTreeMap<String, i64>,
+    /// Traffic of the network interfaces that had any, by name.
+    pub interfaces: BTreeMap<String, Traffic>,
     /// Pages that `pgalloc_*` counted over the window minus those our hooks saw between the same two readings;
     /// `None` where it could not be compared (filters, or no exact totals).
     pub unseen_pages: Option<i64>,
+}
+
+/// Traffic of a network interface over the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
 }
 
 /// Two readings of the same thing.

@@ -30,7 +30,7 @@ use crate::{
     recording::{Recording, Writer},
     run::{BeforeAfter, Benchmark, End, Start, System},
     symbols::Symbols,
-    system,
+    system::{self, network::Network},
     tui::{Look, app::Kind},
     workload::{
         self,
@@ -204,6 +204,7 @@ struct Tracing {
     compare: bool,
     vmstat: Option<Reading>,
     buddyinfo: Option<std::collections::BTreeMap<String, Vec<u64>>>,
+    network: Option<Network>,
     warnings: Vec<String>,
 }
 
@@ -238,7 +239,7 @@ impl Tracing {
             migratetypes: kernel.as_ref().map(Kernel::migratetypes).unwrap_or_default(),
         };
         let writer = record.map(|to| Writer::create(&to.path, &start, to.force, to.owner)).transpose()?;
-        let collector = Collector::new(&probe, config)?;
+        let collector = Collector::new(&mut probe, config)?;
         // Against filters and without the exact totals, `/proc/vmstat` counts something else.
         let compare =
             start.filters.is_empty() && start.signals.iter().any(|it| it.name == "page.alloc" && it.hook.is_some());
@@ -254,8 +255,10 @@ impl Tracing {
             compare,
             vmstat: None,
             buddyinfo: system::buddyinfo().ok(),
+            network: None,
             warnings,
         };
+        tracing.network = Network::read().map_err(|error| tracing.warnings.push(format!("{error:#}"))).ok();
         tracing.vmstat = tracing.reading();
         Ok(tracing)
     }
@@ -364,6 +367,7 @@ impl Tracing {
     fn finish(mut self, command: Option<(Outcome, Benchmark)>) -> Result<Model> {
         let buddyinfo = system::buddyinfo().ok();
         let last = self.reading();
+        let network = Network::read().ok();
         let duration = self.began.elapsed();
         // The programs' own figures are gone once they are detached, the maps are not.
         let programs = Collector::programs(&self.probe);
@@ -380,6 +384,11 @@ impl Tracing {
         }
         if let (Some(before), Some(after)) = (self.buddyinfo.take(), buddyinfo) {
             system.buddyinfo = Some(BeforeAfter { before, after });
+        }
+        if let (Some(before), Some(after)) = (self.network.take(), network) {
+            system.netstat_delta = before.counters_until(&after);
+            system.interfaces = before.traffic_until(&after);
+            system.sockstat = Some(BeforeAfter { before: before.sockstat, after: after.sockstat });
         }
         let mut end = End { duration, system, warnings: self.warnings, ..End::default() };
         if let Some((outcome, benchmark)) = command {
@@ -422,7 +431,18 @@ pub fn kernel_text(symbols: &Symbols) -> Text {
         // The body of softirq processing since 6.9, outside of the section made for it.
         symbols.extent_of("handle_softirqs"),
     ];
-    Text { cuts: cuts.into_iter().flatten().collect(), entry: symbols.range("__entry_text_start", "__entry_text_end") }
+    let inner = [
+        "__kmalloc_noprof",
+        "__kmalloc_node_noprof",
+        "__kmalloc_node_track_caller_noprof",
+        "__kmalloc_track_caller_noprof",
+        "__kvmalloc_node_noprof",
+    ];
+    Text {
+        cuts: cuts.into_iter().flatten().collect(),
+        entry: symbols.range("__entry_text_start", "__entry_text_end"),
+        kmalloc_inner: inner.into_iter().filter_map(|name| symbols.extent_of(name)).collect(),
+    }
 }
 
 /// Ticks from one interval on; those that come late are not made up for.

@@ -5,14 +5,17 @@
 //! How the counts close: the sum over `by_order` of `events` is `events`; the sum over `paths` of `events` plus
 //! `pages.lost` is `events`. Events at which a program did not run are `signals[].missed` and in no sum.
 
+pub mod beside;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    run::{BeforeAfter, Host, Score},
+    run::{BeforeAfter, Host, Score, Traffic},
     signal::{Refused, Status},
 };
+use beside::{Bulk, Fragmentation, KmallocLarge, Reclaim, Sockets};
 
 /// The name of the JSON form.
 pub const SCHEMA: &str = "tracer.report/1";
@@ -43,11 +46,15 @@ pub struct Snapshot {
     /// Page allocations; `None` when no hook for them was attached.
     pub pages: Option<Pages>,
     /// Large kmalloc; `None` when not measured.
-    pub kmalloc_large: Option<serde_json::Value>,
+    pub kmalloc_large: Option<KmallocLarge>,
+    /// Fallbacks to another migrate type; `None` when not measured.
+    pub fragmentation: Option<Fragmentation>,
+    /// Bulk allocations; `None` when not measured.
+    pub bulk: Option<Bulk>,
     /// Direct reclaim and compaction; `None` when not measured.
-    pub reclaim: Option<serde_json::Value>,
+    pub reclaim: Option<Reclaim>,
     /// Socket memory accounting; `None` when not measured.
-    pub sockets: Option<serde_json::Value>,
+    pub sockets: Option<Sockets>,
     /// The system's own counters.
     pub system: System,
 }
@@ -360,10 +367,26 @@ pub struct System {
     pub buddyinfo: Option<BeforeAfter<BTreeMap<String, Vec<u64>>>>,
     /// What changed in `/proc/vmstat`; `None` when not read.
     pub vmstat_delta: Option<BTreeMap<String, i64>>,
-    /// `/proc/net/sockstat`; `None` when not read.
-    pub sockstat: Option<serde_json::Value>,
-    /// Interface rates; `None` when not read.
-    pub interfaces: Option<serde_json::Value>,
+    /// `/proc/net/sockstat` and the limits of protocol memory, by name; `None` when not read.
+    pub sockstat: Option<BeforeAfter<BTreeMap<String, i64>>>,
+    /// What changed in `/proc/net/snmp` and `/proc/net/netstat`; `None` when not read.
+    pub netstat_delta: Option<BTreeMap<String, i64>>,
+    /// Network interfaces that had traffic; `None` when not read.
+    pub interfaces: Option<Vec<Interface>>,
+}
+
+/// Traffic of a network interface over the window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interface {
+    /// Such as `lo`.
+    pub name: String,
+    /// Packets and bytes.
+    #[serde(flatten)]
+    pub traffic: Traffic,
+    /// Bytes received a second.
+    pub rx_bytes_per_s: f64,
+    /// Bytes sent a second.
+    pub tx_bytes_per_s: f64,
 }
 
 /// Adds up counts; a sum beyond 64 bits, which only a damaged recording can have, stays at the largest number.

@@ -2,6 +2,8 @@
 //!
 //! Owns: reading `/proc`, tracefs and `uname`. Must not know: aya, the model, how numbers are shown.
 
+pub mod network;
+
 use std::{collections::BTreeMap, fs};
 
 use anyhow::{Context as _, Result};

@@ -299,6 +299,31 @@ fn a_path_is_the_same_whatever_the_compiler_appended_to_its_names() {
 }
 
 #[test]
+fn tables_fit_80_columns_and_hold_no_blank_lines() {
+    let mut folder = Folder::new();
+    let runs = |work: f64| {
+        let run = |it: u32| {
+            let mut figures = counted(work + f64::from(it), &[(SEND, 3, 900), (FAULT, 0, 7)]);
+            let mut slow = score("service_demand_of_everything", "receive", 1234.5 + f64::from(it), "us/KB");
+            slow.lower_is_better = true;
+            figures.results.push(slow);
+            figures
+        };
+        [0, 1, 2].map(run)
+    };
+    let (a, b) = (folder.group(&runs(1000.0)), folder.group(&runs(2000.0)));
+    let output = Command::new(env!("CARGO_BIN_EXE_tracer")).args(["diff", &a, &b]).env("COLUMNS", "80").output();
+    let text = String::from_utf8(output.expect("tracer runs").stdout).expect("UTF-8");
+    // What the user named may be of any length.
+    for line in text.lines().filter(|line| !line.contains(".db")) {
+        assert!(line.chars().count() <= 80 && line == line.trim_end(), "{line:?}");
+    }
+    for (blank, next) in text.lines().zip(text.lines().skip(1)) {
+        assert!(!blank.is_empty() || !next.starts_with(' '), "a blank line within a section:\n{text}");
+    }
+}
+
+#[test]
 fn what_is_not_alike_stands_above_the_figures() {
     let mut folder = Folder::new();
     let other = Run { kernel: "7.2.0", test: "TCP_STREAM", instances: 4, ..rate(200.0) };

@@ -2,17 +2,22 @@
 //!
 //! Owns: verdict, signals and everything else beside the page counts, which `pages` sums up.
 
+mod beside;
+mod findings;
 mod lists;
 mod pages;
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
 use super::{Filter, Model, UNEXPLAINED, page::Way};
 use crate::{
     batch::ProgramStats,
+    run::Traffic,
     signal::{Signal, Status},
     snapshot::{
-        Audit, Benchmark, Command, Completeness, Lookups, SCHEMA, SignalRow, Snapshot, System, Verdict, Window, sum,
+        Audit, Benchmark, Command, Completeness, Interface, Lookups, SCHEMA, SignalRow, Snapshot, System, Verdict, Window, sum,
     },
 };
 
@@ -36,9 +41,11 @@ pub(super) fn snapshot(model: &Model, filter: &Filter) -> Snapshot {
         signals,
         completeness,
         pages,
-        kmalloc_large: None,
-        reclaim: None,
-        sockets: None,
+        kmalloc_large: beside::kmalloc_large(model),
+        fragmentation: beside::fragmentation(model),
+        bulk: beside::bulk(model),
+        reclaim: beside::reclaim(model),
+        sockets: beside::sockets(model),
         system: system(model),
     }
 }
@@ -90,7 +97,7 @@ fn signal_row(model: &Model, signal: &Signal, whole: &pages::Sums) -> SignalRow 
         status: signal.status,
         refused: signal.refused.clone(),
         note: signal.note.clone(),
-        events: served.then(|| whole.signal_events(&signal.name)).flatten(),
+        events: served.then(|| whole.signal_events(&signal.name).or_else(|| beside::signal_events(model, signal))).flatten(),
         missed: (served && !programs.is_empty()).then(|| sum(programs.iter().map(|program| program.missed))),
         ns_per_event: ns_per_event(&programs),
     }
@@ -159,7 +166,20 @@ fn system(model: &Model) -> System {
     System {
         buddyinfo: end.system.buddyinfo.clone(),
         vmstat_delta: (!vmstat.is_empty()).then(|| vmstat.clone()),
-        sockstat: None,
-        interfaces: None,
+        sockstat: end.system.sockstat.clone(),
+        netstat_delta: end.system.sockstat.is_some().then(|| end.system.netstat_delta.clone()),
+        interfaces: end.system.sockstat.is_some().then(|| interfaces(model, &end.system.interfaces)),
     }
+}
+
+fn interfaces(model: &Model, interfaces: &BTreeMap<String, Traffic>) -> Vec<Interface> {
+    let seconds = model.elapsed().as_secs_f64();
+    let rate = |bytes: u64| if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 };
+    let row = |(name, traffic): (&String, &Traffic)| Interface {
+        name: name.clone(),
+        traffic: *traffic,
+        rx_bytes_per_s: rate(traffic.rx_bytes),
+        tx_bytes_per_s: rate(traffic.tx_bytes),
+    };
+    interfaces.iter().map(row).collect()
 }

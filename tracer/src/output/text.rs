@@ -3,6 +3,7 @@
 //! Owns: the order of the sections. Every section is a function from the snapshot to lines on a `Sheet`.
 //! Must not know: whether the writer is a terminal; `Style` says what it can show.
 
+mod beside;
 pub mod diff;
 pub mod doctor;
 mod paths;
@@ -58,6 +59,7 @@ pub fn write(snapshot: &Snapshot, options: &Options, out: &mut dyn io::Write) ->
         sheet.heading("pages", "");
         sheet.line("page allocations were not measured: no hook for them is attached");
     }
+    beside::write(snapshot, options, &mut sheet);
     tables::free_blocks(snapshot, &mut sheet);
     trust::write(snapshot, &mut sheet);
     sheet.write(out)

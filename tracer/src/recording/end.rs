@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::rows::{self, real};
-use crate::run::{BeforeAfter, Benchmark, CommandEnd, End, Score, System, Work};
+use crate::run::{BeforeAfter, Benchmark, CommandEnd, End, Score, System, Traffic, Work};
 
 /// Free blocks by zone, then by order.
 type Zones = BTreeMap<String, Vec<u64>>;
@@ -17,7 +17,7 @@ type Zones = BTreeMap<String, Vec<u64>>;
 pub(super) fn write(db: &Connection, end: &End, intervals: u64) -> Result<()> {
     // Every field is named so that a new one cannot be forgotten here.
     let End { duration, command, benchmark, system, warnings } = end;
-    let System { buddyinfo, vmstat_delta, unseen_pages } = system;
+    let System { buddyinfo, vmstat_delta, sockstat, netstat_delta, interfaces, unseen_pages } = system;
 
     let duration_ns = i64::try_from(duration.as_nanos()).context("a run longer than 292 years")?;
     db.execute("INSERT INTO run_end VALUES (?1, ?2, ?3)", params![duration_ns, intervals, unseen_pages])?;
@@ -58,6 +58,20 @@ pub(super) fn write(db: &Connection, end: &End, intervals: u64) -> Result<()> {
     for (name, delta) in vmstat_delta {
         db.execute("INSERT INTO vmstat VALUES (?1, ?2)", params![name, delta])?;
     }
+    if let Some(BeforeAfter { before, after }) = sockstat {
+        for name in before.keys().chain(after.keys().filter(|name| !before.contains_key(*name))) {
+            db.execute("INSERT INTO sockstat VALUES (?1, ?2, ?3)", params![name, before.get(name), after.get(name)])?;
+        }
+    }
+    for (name, delta) in netstat_delta {
+        db.execute("INSERT INTO netstat VALUES (?1, ?2)", params![name, delta])?;
+    }
+    for (name, Traffic { rx_packets, rx_bytes, tx_packets, tx_bytes }) in interfaces {
+        db.execute(
+            "INSERT INTO interfaces VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![name, rx_packets, rx_bytes, tx_packets, tx_bytes],
+        )?;
+    }
     Ok(())
 }
 
@@ -85,7 +99,14 @@ pub(super) fn read(db: &Connection) -> Result<Option<(End, u64)>> {
         duration: Duration::from_nanos(duration_ns),
         command,
         benchmark: benchmark(db)?,
-        system: System { buddyinfo: buddyinfo(db)?, vmstat_delta: vmstat(db)?, unseen_pages },
+        system: System {
+            buddyinfo: buddyinfo(db)?,
+            vmstat_delta: deltas(db, "vmstat", "SELECT name, delta FROM vmstat ORDER BY 1")?,
+            sockstat: sockstat(db)?,
+            netstat_delta: deltas(db, "netstat", "SELECT name, delta FROM netstat ORDER BY 1")?,
+            interfaces: interfaces(db)?,
+            unseen_pages,
+        },
         warnings: warnings(db, "run")?,
     };
     Ok(Some((end, intervals)))
@@ -148,14 +169,45 @@ fn buddyinfo(db: &Connection) -> Result<Option<BeforeAfter<Zones>>> {
     Ok(read.then_some(both))
 }
 
-fn vmstat(db: &Connection) -> Result<BTreeMap<String, i64>> {
+fn deltas(db: &Connection, table: &str, sql: &str) -> Result<BTreeMap<String, i64>> {
     let mut delta = BTreeMap::new();
-    rows::each(db, "SELECT name, delta FROM vmstat ORDER BY 1", [], |row| {
-        match delta.insert(row.get(0)?, row.get(1)?) {
-            None => Ok(()),
-            Some(_) => bail!("a counter is there twice"),
-        }
+    rows::each(db, sql, [], |row| match delta.insert(row.get(0)?, row.get(1)?) {
+        None => Ok(()),
+        Some(_) => bail!("a counter is there twice"),
     })
-    .context("table `vmstat`")?;
+    .with_context(|| format!("table `{table}`"))?;
     Ok(delta)
+}
+
+fn sockstat(db: &Connection) -> Result<Option<BeforeAfter<BTreeMap<String, i64>>>> {
+    let mut both = BeforeAfter { before: BTreeMap::new(), after: BTreeMap::new() };
+    rows::each(db, "SELECT name, before, after FROM sockstat ORDER BY 1", [], |row| {
+        let name: String = row.get(0)?;
+        for (values, value) in [(&mut both.before, row.get(1)?), (&mut both.after, row.get(2)?)] {
+            if let Some(value) = value {
+                values.insert(name.clone(), value);
+            }
+        }
+        Ok(())
+    })
+    .context("table `sockstat`")?;
+    let read = !both.before.is_empty() || !both.after.is_empty();
+    Ok(read.then_some(both))
+}
+
+fn interfaces(db: &Connection) -> Result<BTreeMap<String, Traffic>> {
+    let mut interfaces = BTreeMap::new();
+    let sql = "SELECT name, rx_packets, rx_bytes, tx_packets, tx_bytes FROM interfaces ORDER BY 1";
+    rows::each(db, sql, [], |row| {
+        let traffic = Traffic {
+            rx_packets: row.get(1)?,
+            rx_bytes: row.get(2)?,
+            tx_packets: row.get(3)?,
+            tx_bytes: row.get(4)?,
+        };
+        interfaces.insert(row.get(0)?, traffic);
+        Ok(())
+    })
+    .context("table `interfaces`")?;
+    Ok(interfaces)
 }

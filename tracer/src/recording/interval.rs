@@ -10,9 +10,12 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{
     bounds,
     keys::{Names, Numbers},
-    rows,
+    rows, tallies,
 };
-use crate::batch::{Audit, Batch, Count, Lookups, Loss, OrderTotals, ProgramStats};
+use crate::{
+    batch::{Audit, Batch, Count, Lookups, Loss, OrderTotals, ProgramStats},
+    tally::Tallies,
+};
 
 /// A row of `intervals`.
 #[derive(Clone, Copy)]
@@ -28,7 +31,7 @@ pub(super) struct Interval {
 /// Writes a merged batch as interval `id`, which began at `from`. To be called within a transaction.
 pub(super) fn write(db: &Connection, numbers: &mut Numbers, id: u64, from: Duration, batch: &Batch) -> Result<()> {
     // Every field is named so that a new one cannot be forgotten here.
-    let Batch { at, paths, owners, counts, totals, losses, programs, lookups, audit } = batch;
+    let Batch { at, paths, owners, counts, totals, losses, programs, lookups, audit, tallies } = batch;
     let (mut new_paths, mut new_owners) = (0, 0);
     for path in paths {
         new_paths += i64::from(numbers.announce_path(db, id, path)?);
@@ -95,7 +98,7 @@ pub(super) fn write(db: &Connection, numbers: &mut Numbers, id: u64, from: Durat
     if let Some(Audit { checked, disagreed }) = audit {
         db.prepare_cached("INSERT INTO audit VALUES (?1, ?2, ?3)")?.execute(params![id, checked, disagreed])?;
     }
-    Ok(())
+    tallies::write(db, numbers, id, tallies)
 }
 
 /// The rows of `intervals` up to the first that is damaged, and what is wrong with that one.
@@ -121,7 +124,7 @@ pub(super) fn list(db: &Connection) -> (Vec<Interval>, Result<()>) {
     (intervals, end.context("table `intervals`"))
 }
 
-/// Reads an interval as the merged batch that it was.
+/// Reads an interval as the merged batch that it was, but for what is counted beside page allocations.
 pub(super) fn read(db: &Connection, names: &Names, interval: &Interval) -> Result<Batch> {
     let id = interval.id;
     let paths = names.paths.get(&id).cloned().unwrap_or_default();
@@ -148,6 +151,7 @@ pub(super) fn read(db: &Connection, names: &Names, interval: &Interval) -> Resul
             .query_row([id], |row| Ok(Audit { checked: row.get(0)?, disagreed: row.get(1)? }))
             .optional()
             .context("table `audit`")?,
+        tallies: Tallies::default(),
     })
 }
 

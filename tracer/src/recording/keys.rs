@@ -10,8 +10,12 @@ use rusqlite::{Connection, params};
 use super::{
     bounds,
     rows::{self, hex, unhex},
+    tallies,
 };
-use crate::batch::{CountKey, Frame, Owner, Path};
+use crate::{
+    batch::{CountKey, Frame, Owner, Path},
+    tally::TallyKey,
+};
 
 /// The numbers given so far, for writing.
 #[derive(Default)]
@@ -21,6 +25,7 @@ pub(super) struct Numbers {
     owners: HashMap<u64, i64>,
     kinds: HashMap<CountKey, i64>,
     programs: HashMap<(String, String), i64>,
+    tallies: HashMap<TallyKey, i64>,
 }
 
 impl Numbers {
@@ -73,6 +78,22 @@ impl Numbers {
             failed
         ])?;
         self.kinds.insert(*key, id);
+        Ok(id)
+    }
+
+    pub(super) fn tally(&mut self, db: &Connection, key: &TallyKey) -> Result<i64> {
+        if let Some(id) = self.tallies.get(key) {
+            return Ok(*id);
+        }
+        let path = (key.path != 0).then(|| self.path(db, key.path)).transpose()?;
+        let id = next(self.tallies.len());
+        db.prepare_cached("INSERT INTO tallies VALUES (?1, ?2, ?3, ?4)")?.execute(params![
+            id,
+            tallies::kind_name(key)?,
+            key.detail,
+            path
+        ])?;
+        self.tallies.insert(*key, id);
         Ok(id)
     }
 
@@ -132,6 +153,7 @@ pub(super) struct Names {
     pub(super) owners: BTreeMap<u64, Vec<Owner>>,
     kinds: Vec<CountKey>,
     programs: Vec<(String, String)>,
+    tallies: Vec<TallyKey>,
 }
 
 impl Names {
@@ -146,12 +168,17 @@ impl Names {
             names.read_owners(db, &mut owner_keys).context("table `owners`").err(),
             names.read_kinds(db, &path_keys, &owner_keys).context("table `kinds`").err(),
             names.read_programs(db).context("table `programs`").err(),
+            names.read_tallies(db, &path_keys).context("table `tallies`").err(),
         ];
         (names, damage.into_iter().flatten().next())
     }
 
     pub(super) fn kind(&self, id: u64) -> Result<CountKey> {
         named(&self.kinds, id).copied().with_context(|| format!("there is no kind {id}"))
+    }
+
+    pub(super) fn tally(&self, id: u64) -> Result<TallyKey> {
+        named(&self.tallies, id).copied().with_context(|| format!("there is no tally {id}"))
     }
 
     pub(super) fn program(&self, id: u64) -> Result<(String, String)> {
@@ -227,6 +254,19 @@ impl Names {
                 migratetype: row.get(6)?,
                 failed: row.get(7)?,
             });
+            Ok(())
+        })
+    }
+
+    fn read_tallies(&mut self, db: &Connection, paths: &[u64]) -> Result<()> {
+        rows::each(db, "SELECT id, kind, detail, path FROM tallies ORDER BY 1", [], |row| {
+            in_order(row.get(0)?, self.tallies.len())?;
+            let path = match row.get::<_, Option<u64>>(3)? {
+                None => 0,
+                Some(id) => named(paths, id).copied().with_context(|| format!("there is no path {id}"))?,
+            };
+            let kind = tallies::kind(&row.get::<_, String>(1)?)?;
+            self.tallies.push(TallyKey { kind, detail: row.get(2)?, path });
             Ok(())
         })
     }

@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use crate::batch::{Audit, Batch, Count, CountKey, Lookups, Loss, OrderTotals, Owner, Path, ProgramStats};
+use crate::{
+    batch::{Audit, Batch, Count, CountKey, Lookups, Loss, OrderTotals, Owner, Path, ProgramStats},
+    tally::Tallies,
+};
 
 /// The one batch that tells a model as much as `batches` one after the other do.
 ///
@@ -36,12 +39,13 @@ pub(super) struct Merged {
     programs: Vec<ProgramStats>,
     lookups: Option<Lookups>,
     audit: Option<Audit>,
+    tallies: Tallies,
 }
 
 impl Merged {
     pub(super) fn add(&mut self, batch: &Batch) {
         // Every field is named so that a new one cannot be forgotten here.
-        let Batch { at, paths, owners, counts, totals, losses, programs, lookups, audit } = batch;
+        let Batch { at, paths, owners, counts, totals, losses, programs, lookups, audit, tallies } = batch;
         self.at = self.at.max(*at);
         for path in paths {
             let place = *self.path_at.entry(path.key).or_insert(self.paths.len());
@@ -66,6 +70,7 @@ impl Merged {
         }
         self.lookups = lookups.or(self.lookups);
         self.audit = audit.or(self.audit);
+        self.tallies.add(tallies);
     }
 
     pub(super) fn batch(self) -> Batch {
@@ -79,6 +84,7 @@ impl Merged {
             programs: self.programs,
             lookups: self.lookups,
             audit: self.audit,
+            tallies: self.tallies,
         }
     }
 }

@@ -12,7 +12,7 @@ use super::{
     interval::{self, Interval},
     keys::Names,
     rows::words,
-    schema, source, start,
+    schema, source, start, tallies,
 };
 use crate::{
     batch::Batch,
@@ -31,6 +31,9 @@ pub struct Recording {
     names: Names,
     /// Those that can be read.
     intervals: Vec<Interval>,
+    /// How many of them have what is counted beside page allocations. It lies in tables that grow slowly, whose first
+    /// rows may lie late in the file, so that a cut takes it before it takes the rest.
+    with_tallies: usize,
 }
 
 impl Recording {
@@ -59,6 +62,8 @@ impl Recording {
         let (mut intervals, intervals_end) = interval::list(db);
         let listed = intervals.len();
         let mut damage = names_damage.or(intervals_end.err());
+        let mut with_tallies = intervals.len();
+        let mut tallies_damage = None;
         for (index, interval) in intervals.iter().enumerate() {
             let batch = interval::read(db, &names, interval);
             if let Err(error) = batch.and_then(|batch| bounds.admit(&batch)) {
@@ -66,6 +71,12 @@ impl Recording {
                 damage.get_or_insert(error);
                 intervals.truncate(index);
                 break;
+            }
+            if tallies_damage.is_none()
+                && let Err(error) = tallies::read(db, &names, interval.id)
+            {
+                tallies_damage = Some(error);
+                with_tallies = index;
             }
         }
         let end = end::read(db).and_then(|end| {
@@ -82,7 +93,12 @@ impl Recording {
         };
         let damage = damage.or(end_damage);
         let until = seconds(intervals.last().map_or(Duration::ZERO, |interval| interval.to));
+        let beside = tallies_damage.map(|error| {
+            let until = seconds(with_tallies.checked_sub(1).map_or(Duration::ZERO, |last| intervals[last].to));
+            format!("what is not of page allocations is damaged after {until}: {cut}{}", words(&error))
+        });
         let incomplete = match (&damage, &end) {
+            (None, Some(_)) if beside.is_some() => beside.clone(),
             (None, Some(_)) => None,
             (None, None) => Some(match source.user {
                 Some(process) => format!("{until} so far: process {process} is still at it"),
@@ -95,21 +111,21 @@ impl Recording {
         };
         drop(reading);
         // Figures of the whole run beside the counts of a part would be divided by one another.
-        let end = end.filter(|_| damage.is_none());
-        Ok(Self { start, end, incomplete, source, names, intervals })
+        let end = end.filter(|_| damage.is_none() && beside.is_none());
+        Ok(Self { start, end, incomplete, source, names, intervals, with_tallies })
     }
 
     /// The intervals, each as one batch, in the order in which they happened. They replay to the report that the run
     /// itself gave.
     pub fn batches(&self) -> Batches<'_> {
-        Batches { recording: self, intervals: self.intervals.iter() }
+        Batches { recording: self, intervals: self.intervals.iter().enumerate() }
     }
 }
 
 /// Reads one interval after the other.
 pub struct Batches<'a> {
     recording: &'a Recording,
-    intervals: std::slice::Iter<'a, Interval>,
+    intervals: std::iter::Enumerate<std::slice::Iter<'a, Interval>>,
 }
 
 impl Iterator for Batches<'_> {
@@ -117,10 +133,18 @@ impl Iterator for Batches<'_> {
     type Item = Result<Batch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let interval = self.intervals.next()?;
-        let Recording { source, names, .. } = self.recording;
-        let batch = interval::read(&source.db, names, interval)
-            .map_err(|error| anyhow::anyhow!("interval {} can no longer be read: {}", interval.id, words(&error)));
+        let (index, interval) = self.intervals.next()?;
+        let Recording { source, names, with_tallies, .. } = self.recording;
+        let read = || {
+            let mut batch = interval::read(&source.db, names, interval)?;
+            if index < *with_tallies {
+                batch.tallies = tallies::read(&source.db, names, interval.id)?;
+            }
+            Ok(batch)
+        };
+        let batch = read().map_err(|error| {
+            anyhow::anyhow!("interval {} can no longer be read: {}", interval.id, words(&error))
+        });
         Some(batch)
     }
 }

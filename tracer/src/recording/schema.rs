@@ -10,8 +10,8 @@ use rusqlite::{Connection, params};
 /// Marks an SQLite file as a recording (`trac`).
 pub const APPLICATION_ID: i32 = 0x7472_6163;
 
-/// The form of the tables. A reader takes every form up to its own.
-pub const VERSION: i32 = 1;
+/// The form of the tables. A reader takes every form up to its own, except for 1, which no released tracer wrote.
+pub const VERSION: i32 = 2;
 
 /// Makes every table and view. Comments inside the parentheses travel in the file. Nothing newer than SQLite 3.26
 /// is used: one view that an older `sqlite3` cannot parse makes the whole file unreadable to it.

@@ -195,6 +195,81 @@ CREATE TABLE audit (
     disagreed INTEGER NOT NULL
 );
 
+CREATE TABLE tallies (
+    -- What tells events apart that are no page allocations.
+    id INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,             -- kmalloc_large, fragment, bulk, reclaim, compaction, charge and so on
+    detail INTEGER NOT NULL,        -- by kind: order, protocol and direction, reason
+    path INTEGER REFERENCES paths (id) -- NULL: the path was not taken
+);
+
+CREATE TABLE tally_counts (
+    -- Events of one tally within one interval, and what they add up to.
+    interval INTEGER NOT NULL REFERENCES intervals (id),
+    tally INTEGER NOT NULL REFERENCES tallies (id),
+    events INTEGER NOT NULL,
+    first INTEGER NOT NULL,         -- by kind: bytes asked for, ns, pages
+    second INTEGER NOT NULL,        -- by kind: bytes given, pages reclaimed, bytes needed
+    third INTEGER NOT NULL,         -- by kind: bytes charged beyond need
+    PRIMARY KEY (interval, tally)
+) WITHOUT ROWID;
+
+CREATE TABLE distributions (
+    -- Latencies and sizes within one interval.
+    interval INTEGER NOT NULL REFERENCES intervals (id),
+    name TEXT NOT NULL,             -- what, with its unit
+    sum INTEGER NOT NULL,           -- of the values
+    least INTEGER NOT NULL,         -- since the run began
+    largest INTEGER NOT NULL,       -- likewise
+    PRIMARY KEY (interval, name)
+) WITHOUT ROWID;
+
+CREATE TABLE distribution_buckets (
+    -- How many of the values lay in a bucket, which is at most an eighth as wide as its lowest value.
+    interval INTEGER NOT NULL REFERENCES intervals (id),
+    name TEXT NOT NULL,
+    lowest INTEGER NOT NULL,
+    events INTEGER NOT NULL,
+    PRIMARY KEY (interval, name, lowest)
+) WITHOUT ROWID;
+
+CREATE TABLE sockets (
+    -- Sockets seen within an interval, as they were last; counts are those since the run began.
+    interval INTEGER NOT NULL REFERENCES intervals (id),
+    key TEXT NOT NULL,              -- identity within this run, 0x and 16 digits
+    protocol TEXT NOT NULL,
+    local TEXT NOT NULL,            -- address and port
+    remote TEXT NOT NULL,           -- empty: none
+    pid INTEGER,                    -- NULL: no process was found that holds it
+    comm TEXT NOT NULL,
+    rmem_alloc INTEGER NOT NULL,    -- bytes in the receive queue
+    rcvbuf INTEGER NOT NULL,        -- its limit
+    wmem_queued INTEGER NOT NULL,   -- bytes in the send queue
+    sndbuf INTEGER NOT NULL,        -- its limit
+    forward_alloc INTEGER NOT NULL, -- bytes charged in advance
+    reserved INTEGER NOT NULL,      -- bytes reserved
+    charges INTEGER NOT NULL,       -- slow-path charges
+    refused INTEGER NOT NULL,       -- of which refused
+    rcvqueue_full INTEGER NOT NULL, -- datagrams dropped here
+    PRIMARY KEY (interval, key)
+) WITHOUT ROWID;
+
+CREATE TABLE drops (
+    -- Packets dropped since the run began by the kernel's reason, at the end of an interval in which some were.
+    interval INTEGER NOT NULL REFERENCES intervals (id),
+    reason TEXT NOT NULL,
+    events INTEGER NOT NULL,
+    PRIMARY KEY (interval, reason)
+) WITHOUT ROWID;
+
+CREATE TABLE tally_losses (
+    -- Events lost since the run began that are in no tally, at the end of an interval.
+    interval INTEGER NOT NULL REFERENCES intervals (id),
+    cause TEXT NOT NULL,
+    events INTEGER NOT NULL,
+    PRIMARY KEY (interval, cause)
+) WITHOUT ROWID;
+
 CREATE TABLE run_end (
     -- One row; none when the recording was cut short.
     duration_ns INTEGER NOT NULL,   -- hooks attached to detached
@@ -251,6 +326,28 @@ CREATE TABLE vmstat (
     -- What changed in /proc/vmstat over the run.
     name TEXT PRIMARY KEY,
     delta INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE sockstat (
+    -- Socket memory at the start and at the end, and the limits of the protocols.
+    name TEXT PRIMARY KEY,          -- as in /proc/net/sockstat, or net.ipv4.udp_mem.0 to .2 and its like
+    before INTEGER,
+    after INTEGER
+) WITHOUT ROWID;
+
+CREATE TABLE netstat (
+    -- What changed in /proc/net/snmp and /proc/net/netstat over the run.
+    name TEXT PRIMARY KEY,          -- such as Udp.RcvbufErrors
+    delta INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE interfaces (
+    -- Traffic of a network interface over the run.
+    name TEXT PRIMARY KEY,
+    rx_packets INTEGER NOT NULL,
+    rx_bytes INTEGER NOT NULL,
+    tx_packets INTEGER NOT NULL,
+    tx_bytes INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 CREATE VIEW allocations AS

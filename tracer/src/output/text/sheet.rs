@@ -115,7 +115,9 @@ impl Sheet {
             match index.checked_sub(1).and_then(|row| last.get(row)) {
                 Some(last) if display_width(line) > self.width() => {
                     self.push(short);
-                    self.hanging("    ", last);
+                    if !last.is_empty() {
+                        self.hanging("    ", last);
+                    }
                 }
                 _ => self.push(line),
             }

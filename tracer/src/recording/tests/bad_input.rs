@@ -8,7 +8,7 @@ use std::{
 
 use rusqlite::Connection;
 
-use super::{super::Recording, batches, place, refusal, without_privileges, written};
+use super::{super::{Recording, schema::VERSION}, batches, place, refusal, without_privileges, written};
 
 fn said(path: &Path) -> String {
     refusal(Recording::open(path))
@@ -53,13 +53,14 @@ fn a_form_of_the_future_says_which_tracer_is_needed() {
     let (_folder, path) = place();
     written(&path, 4);
     let db = Connection::open(&path).unwrap();
-    db.execute_batch(
-        "PRAGMA user_version = 2; DROP VIEW folded; DROP TABLE counts;
-         UPDATE meta SET value = '9.8.7' || char(27) || '[31m' WHERE key = 'tracer'",
-    )
+    let future = VERSION + 1;
+    db.execute_batch(&format!(
+        "PRAGMA user_version = {future}; DROP VIEW folded; DROP TABLE counts;
+         UPDATE meta SET value = '9.8.7' || char(27) || '[31m' WHERE key = 'tracer'"
+    ))
     .unwrap();
     let line = said(&path);
-    assert!(line.contains("written by tracer 9.8.7") && line.contains("in form 2"), "{line}");
+    assert!(line.contains("written by tracer 9.8.7") && line.contains(&format!("in form {future}")), "{line}");
     assert!(line.contains(&format!("this is tracer {}", env!("CARGO_PKG_VERSION"))), "{line}");
 
     db.execute_batch("DROP TABLE meta").unwrap();

@@ -14,6 +14,7 @@ use super::{
     sample::{self, Chance},
     written,
 };
+use crate::{batch::Batch, tally::Tallies};
 
 /// Whether one of the changes was noticed, and what was said and still there.
 fn changed(path: &Path, sql: &str) -> (usize, String) {
@@ -145,7 +146,10 @@ fn a_file_cut_short_gives_what_comes_before_the_cut() {
                 assert!(line.contains(&format!("cut to {there} of {} bytes", whole.len())), "{line}");
                 assert_eq!((&recording.start, &recording.end), (&sample::start(), &None));
                 let read = batches(&recording);
-                assert!(read == all[..read.len()], "with {tenths} tenths: {line}");
+                let pages = |batch: &Batch| Batch { tallies: Tallies::default(), ..batch.clone() };
+                let same = read.iter().zip(&all).all(|(read, written)| pages(read) == pages(written));
+                let beside = read.iter().zip(&all).take_while(|(read, written)| read.tallies == written.tallies).count();
+                assert!(same && read[beside..].iter().all(|it| it.tallies.is_empty()), "with {tenths} tenths: {line}");
                 most = most.max(read.len());
                 if tenths == 5 {
                     assert!(read.len() >= 20, "half a file holds a fifth of the run at least, not {}", read.len());

@@ -5,8 +5,9 @@ use std::{collections::BTreeMap, time::Duration};
 use crate::{
     batch::{Audit, Batch, Count, CountKey, Frame, Lookups, Loss, OrderTotals, Owner, Path, ProgramStats},
     gfp,
-    run::{BeforeAfter, Benchmark, CommandEnd, End, Host, PathsMode, Score, Start, System, Work},
+    run::{BeforeAfter, Benchmark, CommandEnd, End, Host, PathsMode, Score, Start, System, Traffic, Work},
     signal::{Refused, Signal, Status},
+    tally::{Distribution, KINDS, Socket, Sums, Tallies, TallyCount, TallyKey},
 };
 
 /// Text as a hostile program, module or benchmark might print it.
@@ -66,6 +67,15 @@ pub(super) fn end() -> End {
         system: System {
             buddyinfo: Some(BeforeAfter { before: zones(7), after: zones(0) }),
             vmstat_delta: BTreeMap::from([("nr_free_pages".into(), i64::MIN), ("pgalloc_normal".into(), i64::MAX)]),
+            sockstat: Some(BeforeAfter {
+                before: BTreeMap::from([("UDP.mem".into(), 3)]),
+                after: BTreeMap::from([("UDP.mem".into(), i64::MAX), (HOSTILE.into(), -1)]),
+            }),
+            netstat_delta: BTreeMap::from([("Udp.RcvbufErrors".into(), 9429), ("Tcp.CurrEstab".into(), -2)]),
+            interfaces: BTreeMap::from([(
+                "lo".into(),
+                Traffic { rx_packets: 1, rx_bytes: 2, tx_packets: 3, tx_bytes: 4 },
+            )]),
             unseen_pages: Some(-3),
         },
         warnings: vec!["page.bulk is missing".into()],
@@ -142,9 +152,47 @@ pub(super) fn batches(seed: u64, number: usize) -> Vec<Batch> {
             batch.lookups =
                 (index > 1).then_some(Lookups { hits: index as u64, unwound: 7, evicted: 1, unremembered: 2 });
             batch.audit = (index > 2).then_some(Audit { checked: index as u64, disagreed: 0 });
+            batch.tallies = tallies(&mut Chance(seed ^ index as u64), &paths, index as u64);
             batch
         })
         .collect()
+}
+
+/// Every other batch has none.
+fn tallies(chance: &mut Chance, paths: &[u64], index: u64) -> Tallies {
+    if index % 2 == 0 {
+        return Tallies::default();
+    }
+    let mut tallies = Tallies {
+        counts: KINDS
+            .into_iter()
+            .map(|kind| TallyCount {
+                key: TallyKey { kind: kind as u8, detail: chance.below(1 << 41), path: chance.one_of(paths) },
+                sums: Sums { events: 1 + chance.below(9), values: [chance.below(1 << 40), chance.below(9), 0] },
+            })
+            .collect(),
+        distributions: vec![Distribution {
+            name: "beyond_need_bytes:udp:receive".into(),
+            buckets: vec![(0, 1 + chance.below(5)), (4096, 2)],
+            sum: 9000,
+            min: 0,
+            max: 4100 + index,
+        }],
+        sockets: vec![Socket {
+            key: chance.next(),
+            protocol: "udp".into(),
+            local: "127.0.0.1:9".into(),
+            pid: (index > 3).then_some(7),
+            comm: HOSTILE.into(),
+            forward_alloc: -4096,
+            charges: index,
+            ..Socket::default()
+        }],
+        drops: BTreeMap::from([("socket_rcvbuff".into(), index), (HOSTILE.into(), 1)]),
+        losses: BTreeMap::from([("nested".into(), index)]),
+    };
+    tallies.counts.sort_unstable_by_key(|count| count.key);
+    tallies
 }
 
 fn path(chance: &mut Chance) -> Path {

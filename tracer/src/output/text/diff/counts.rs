@@ -57,7 +57,7 @@ fn paths(pages: &PagesDiff, options: &Options, per: &str, sheet: &mut Sheet) {
     let mut changed: Vec<&PathChange> = pages.paths.iter().filter(|path| difference(path) > 0.0).collect();
     changed.sort_by(|a, b| difference(b).total_cmp(&difference(a)));
     let unit = options.weight.name();
-    sheet.heading("paths that changed most", &format!("{unit} {per}; innermost function first, `<` means called by"));
+    sheet.heading("changed paths", &format!("{unit} {per}; innermost first, `<` is called by"));
     for (rank, path) in changed.iter().take(options.top).enumerate() {
         let measure = measure(&path.measures, options.weight);
         let figure = figure(options.weight);

@@ -20,15 +20,9 @@ fn section(title: &str, rows: &[ScoreChange], sheet: &mut Sheet) {
     if rows.is_empty() {
         return;
     }
-    sheet.heading(title, "positive is better");
-    let columns = [
-        Column::Left("figure"),
-        Column::Right("A"),
-        Column::Right("B"),
-        Column::Right("gain"),
-        Column::Left(""),
-        Column::Left("why"),
-    ];
+    sheet.heading(title, "positive is better; of what is marked (-) less is better");
+    let columns =
+        [Column::Left("figure"), Column::Right("A"), Column::Right("B"), Column::Right("gain"), Column::Left("")];
     let mut cells = Vec::new();
     for row in rows {
         cells.extend(lines(row, sheet));
@@ -38,15 +32,16 @@ fn section(title: &str, rows: &[ScoreChange], sheet: &mut Sheet) {
 
 /// One line a statistic, under the name of the figure; a single one where there is one run each.
 fn lines(row: &ScoreChange, sheet: &Sheet) -> Vec<Vec<String>> {
-    let better = if row.lower_is_better { ", less is better" } else { "" };
-    let name = sheet.clean(&format!("{} {} {}{better}", row.side, row.metric, row.unit));
+    let sense = if row.lower_is_better { " (-)" } else { "" };
+    let unit = if row.unit == row.metric { "" } else { &row.unit };
+    let name = sheet.clean(&format!("{} {} {unit}{sense}", row.side, row.metric).replace("  ", " "));
     let several = [&row.a, &row.b].into_iter().flatten().any(|side| side.n > 1);
     let figure = |side: &Option<Summary>, of: &dyn Fn(&Summary) -> Option<f64>| {
         side.as_ref().and_then(of).map_or_else(|| units::NOT_MEASURED.to_owned(), units::figure)
     };
     let line = |label: &str, of: &dyn Fn(&Summary) -> Option<f64>, gain: Option<f64>| {
         let (a, b) = (figure(&row.a, of), figure(&row.b, of));
-        vec![label.to_owned(), a, b, units::change(gain), String::new(), String::new()]
+        vec![label.to_owned(), a, b, units::change(gain), String::new()]
     };
     let label = match row.mean {
         _ if !several => &name,
@@ -57,8 +52,7 @@ fn lines(row: &ScoreChange, sheet: &Sheet) -> Vec<Vec<String>> {
     if matches!(row.change.state, State::New | State::Gone) {
         main[3] = cell(&row.change);
     }
-    mark(&row.change, false).clone_into(&mut main[4]);
-    main[5] = why(row);
+    format!("{} {}", mark(&row.change, false), why(row)).trim_end().clone_into(&mut main[4]);
     if row.change.is_marked() {
         main[3] = sheet.paint(if row.is_better() { Tone::Good } else { Tone::Bad }, &main[3]);
     }
