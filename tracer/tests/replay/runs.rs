@@ -145,6 +145,7 @@ fn end() -> End {
             }),
             vmstat_delta: BTreeMap::from([("pgalloc_normal".to_owned(), 8_069_306)]),
             unseen_pages: Some(306),
+            ..System::default()
         },
         warnings: Vec::new(),
     }
