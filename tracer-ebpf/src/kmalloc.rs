@@ -14,6 +14,9 @@ use tracer_common::{
 
 use crate::{settings::config, tally, word};
 
+/// Arguments of the tracepoint `kmalloc` at most.
+const ARGUMENTS: u64 = 6;
+
 /// The worker, under whatever name: `(size_t size, gfp_t flags, int node)`, and what it returned.
 #[fexit]
 fn kmalloc_large_returned(ctx: FExitContext) -> i32 {
@@ -72,11 +75,17 @@ fn traced(ctx: &RawTracePointContext) {
             return;
         }
     }
-    count(ctx.as_ptr(), requested, pointer == 0);
+    // The call site is an argument and a frame: looked for from above the arguments on.
+    count_above(ctx.as_ptr(), ARGUMENTS, requested, pointer == 0);
 }
 
 #[inline(always)]
 fn count(ctx: *mut c_void, size: u64, failed: bool) {
+    count_above(ctx, 0, size, failed);
+}
+
+#[inline(always)]
+fn count_above(ctx: *mut c_void, skipped: u64, size: u64, failed: bool) {
     let page = 1_u64 << config!(page_shift);
     let mut order = 0;
     let mut given = page;
@@ -88,5 +97,5 @@ fn count(ctx: *mut c_void, size: u64, failed: bool) {
         order += 1;
     }
     let given = if failed { 0 } else { given };
-    tally::add(ctx, Kind::KmallocLarge, order | u64::from(failed) << 4, [size, given, 0]);
+    tally::add_above(ctx, skipped, Kind::KmallocLarge, order | u64::from(failed) << 4, [size, given, 0]);
 }

@@ -79,7 +79,7 @@ pub(crate) fn allocated(ctx: &RawTracePointContext) {
             let mut key = u64::from(gfp) | u64::from(order) << 32 | (migratetype as u64) << 36 | failed << 40 | 1 << 63;
             let mut arguments = 0;
             if config!(paths) != paths::OFF {
-                arguments = path::arguments(state, ctx.as_ptr());
+                arguments = path::arguments(state, ctx.as_ptr(), 0);
                 key = with_depth(key, arguments);
             }
             count(ctx.as_ptr(), cpu, state, arguments, key);

@@ -527,12 +527,18 @@ unsafe fn read_stack(to: *mut u64, arguments: u64) -> u32 {
     0
 }
 
-/// The stack pointer that stands for this event, also written where the slow path finds it.
+/// The stack pointer that stands for this event, also written where the slow path finds it: `skipped` words above the
+/// argument block's begin, where some argument is itself an address of the path.
 #[inline(always)]
-pub(crate) unsafe fn arguments(state: *mut CpuState, ctx: *mut c_void) -> u64 {
+pub(crate) unsafe fn arguments(state: *mut CpuState, ctx: *mut c_void, skipped: u64) -> u64 {
     // SAFETY: writing a pointer to a map and reading it back makes a number of it (allowed with CAP_PERFMON).
     unsafe {
         write_volatile(addr_of_mut!((*state).arguments), ctx as u64);
-        read_volatile(addr_of!((*state).arguments))
+        let mut arguments = read_volatile(addr_of!((*state).arguments));
+        if skipped > 0 {
+            arguments += skipped * 8;
+            write_volatile(addr_of_mut!((*state).arguments), arguments);
+        }
+        arguments
     }
 }

@@ -38,6 +38,12 @@ pub(crate) fn state() -> Option<(u32, *mut CpuState)> {
 /// Counts one event under its path, if the current task's events count. True when it was counted.
 #[inline(always)]
 pub(crate) fn add(ctx: *mut c_void, kind: Kind, detail: u64, values: [u64; VALUES]) -> bool {
+    add_above(ctx, 0, kind, detail, values)
+}
+
+/// The same, with the stack looked at from `skipped` words above the argument block on.
+#[inline(always)]
+pub(crate) fn add_above(ctx: *mut c_void, skipped: u64, kind: Kind, detail: u64, values: [u64; VALUES]) -> bool {
     if !filter::task_counts() {
         return false;
     }
@@ -53,7 +59,7 @@ pub(crate) fn add(ctx: *mut c_void, kind: Kind, detail: u64, values: [u64; VALUE
         let mut key = detail | (kind as u64) << 55 | 1 << 63;
         let mut arguments = 0;
         if config!(paths) != paths::OFF {
-            arguments = path::arguments(state, ctx);
+            arguments = path::arguments(state, ctx, skipped);
             key = with_depth(key, arguments);
         }
         count(ctx, lane, state, arguments, key, values);
