@@ -75,6 +75,16 @@ fn a_clean_run_gives_the_same_json_and_folded_stacks() {
 }
 
 #[test]
+fn socket_memory_reads_the_same_at_80_columns() {
+    golden("sockets-80.txt", &text_of(&runs::sockets().snapshot(), plain(80)));
+}
+
+#[test]
+fn socket_memory_gives_the_same_json() {
+    golden("sockets.json", &json_of(&runs::sockets().snapshot()));
+}
+
+#[test]
 fn a_lossy_run_reads_the_same_at_80_columns() {
     golden("lossy-80.txt", &text_of(&runs::lossy().snapshot(), plain(80)));
 }

@@ -63,6 +63,11 @@ fn an_ordinary_run_reads_well() {
 }
 
 #[test]
+fn sockets_in_trouble_are_seen() {
+    check("sockets", &cases::sockets());
+}
+
+#[test]
 fn huge_numbers_keep_to_their_columns() {
     check("huge", &cases::huge());
 }
@@ -166,7 +171,7 @@ fn a_click_selects_what_is_under_it() {
     let area = ratatui::layout::Rect::new(0, 0, 80, 24);
     let at = |x, y| tracer::tui::view::at(area, &app, x, y);
     assert!(matches!(at(14, 0), Some(Action::Command(Command::Go(Screen::Paths)))), "the second tab");
-    assert!(at(70, 0).is_none(), "right of all tabs");
+    assert!(at(78, 0).is_none(), "right of all tabs");
     // Tabs, status, heading and titles stand above the first row.
     let first = 4;
     assert!(matches!(at(5, first), Some(Action::Select(0))), "the first row");

@@ -55,6 +55,8 @@ pub enum Screen {
     Paths,
     /// The stacks as a picture.
     Flame,
+    /// Socket memory.
+    Sockets,
     /// The page allocator's own state.
     Memory,
     /// The command and its score.
@@ -65,7 +67,15 @@ pub enum Screen {
 
 impl Screen {
     /// All, in order.
-    pub const ALL: [Self; 6] = [Self::Overview, Self::Paths, Self::Flame, Self::Memory, Self::Benchmark, Self::Hooks];
+    pub const ALL: [Self; 7] = [
+        Self::Overview,
+        Self::Paths,
+        Self::Flame,
+        Self::Sockets,
+        Self::Memory,
+        Self::Benchmark,
+        Self::Hooks,
+    ];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -73,6 +83,7 @@ impl Screen {
             Self::Overview => "Overview",
             Self::Paths => "Paths",
             Self::Flame => "Flame",
+            Self::Sockets => "Sockets",
             Self::Memory => "Memory",
             Self::Benchmark => "Benchmark",
             Self::Hooks => "Hooks",
@@ -85,6 +96,7 @@ impl Screen {
             Self::Overview => 1,
             Self::Paths => 2,
             Self::Flame => 3,
+            Self::Sockets => 4,
             Self::Memory => 5,
             Self::Benchmark => 7,
             Self::Hooks => 8,
@@ -589,7 +601,7 @@ impl App {
                 self.paths.rows = rows::rows(&seen, &self.rates, group, sort, reverse);
             }
             Screen::Flame => self.flame.tree = flame::tree(&seen, self.weight),
-            Screen::Overview | Screen::Memory | Screen::Benchmark | Screen::Hooks => {}
+            Screen::Overview | Screen::Sockets | Screen::Memory | Screen::Benchmark | Screen::Hooks => {}
         }
         self.seen = Some(seen);
     }

@@ -75,6 +75,7 @@ pub const BINDINGS: &[Binding] = &[
     binding(Topic::Look, &[Plain(Char('1'))], "1", Command::Go(Screen::Overview), "Overview: all at a glance"),
     binding(Topic::Look, &[Plain(Char('2'))], "2", Command::Go(Screen::Paths), "Paths: who allocates"),
     binding(Topic::Look, &[Plain(Char('3'))], "3", Command::Go(Screen::Flame), "Flame: stacks as a picture"),
+    binding(Topic::Look, &[Plain(Char('4'))], "4", Command::Go(Screen::Sockets), "Sockets: charges, overflows"),
     binding(Topic::Look, &[Plain(Char('5'))], "5", Command::Go(Screen::Memory), "Memory: lists, free blocks"),
     binding(Topic::Look, &[Plain(Char('7'))], "7", Command::Go(Screen::Benchmark), "Benchmark: output, score"),
     binding(Topic::Look, &[Plain(Char('8'))], "8", Command::Go(Screen::Hooks), "Hooks: what is attached"),

@@ -14,6 +14,7 @@ mod memory;
 mod overview;
 mod paths;
 mod sheet;
+mod sockets;
 mod status;
 mod theme;
 
@@ -81,6 +82,7 @@ fn body(sheet: &mut Sheet<'_>, area: Rect, app: &App) {
         Screen::Paths if app.paths.open.is_some() => detail::draw(sheet, area, app, seen),
         Screen::Paths => paths::draw(sheet, area, app, seen),
         Screen::Flame => flame::draw(sheet, area, app, seen),
+        Screen::Sockets => sockets::draw(sheet, area, app, seen),
         Screen::Memory => memory::draw(sheet, area, app, seen),
         Screen::Benchmark => benchmark::draw(sheet, area, app, seen),
         Screen::Hooks => hooks::draw(sheet, area, app, seen),

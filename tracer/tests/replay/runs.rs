@@ -6,8 +6,9 @@ use tracer::{
     batch::{Audit, Batch, Count, CountKey, Frame, Loss, OrderTotals, Owner, Path, ProgramStats},
     gfp,
     model::Model,
-    run::{BeforeAfter, Benchmark, CommandEnd, End, Host, PathsMode, Score, Start, System, Work},
+    run::{BeforeAfter, Benchmark, CommandEnd, End, Host, PathsMode, Score, Start, System, Traffic, Work},
     signal::{Refused, Signal, Status},
+    tally::{Distribution, Kind, Socket, Sums, Tallies, TallyCount, TallyKey},
 };
 
 /// The stack of `UDP_STREAM -m 8192`, innermost first, with the plumbing of a raw tracepoint in front.
@@ -233,5 +234,124 @@ pub(crate) fn without_paths() -> Model {
         Model::new(Start { paths: PathsMode { way: "off".into(), one_in: 1, reason: String::new() }, ..start() });
     model.apply(&Batch { counts: vec![count(0, 3, 0xcc0, 12)], totals: vec![totals(3, 12, 0)], ..Batch::default() });
     model.finish(End { duration: Duration::from_secs(1), ..End::default() });
+    model
+}
+
+/// A run on a kernel that shows every charge: datagrams that overflow a socket, charges beyond need as on 6.1, one
+/// refusal, large kmalloc, a fallback, bulk pages, one direct reclaim.
+pub(crate) fn sockets() -> Model {
+    let mut start = start();
+    let signal = |name: &str, hook: &str| Signal {
+        name: name.to_owned(),
+        hook: Some(hook.to_owned()),
+        status: Status::Attached,
+        refused: Vec::new(),
+        note: String::new(),
+    };
+    start.signals = vec![
+        signal("page.alloc", "raw_tracepoint:mm_page_alloc"),
+        signal("page.fragment", "raw_tracepoint:mm_page_alloc_extfrag"),
+        signal("page.bulk", "fexit:__alloc_pages_bulk"),
+        signal("kmalloc.large", "fexit:__kmalloc_large_node"),
+        signal("reclaim", "raw_tracepoint:mm_vmscan_direct_reclaim_end"),
+        signal("sock.charge", "fexit:__sk_mem_raise_allocated"),
+        signal("sock.uncharge", "fentry:__sk_mem_reduce_allocated"),
+        signal("sock.limit", "fexit:__sk_mem_raise_allocated"),
+        signal("sock.rcvqueue", "raw_tracepoint:udp_fail_queue_rcv_skb"),
+        signal("sock.drop", "raw_tracepoint:kfree_skb"),
+        signal("sock.wait", "fexit:sk_stream_wait_memory"),
+    ];
+    let mut model = Model::new(start);
+    let udp = 17;
+    let (receive, charged) = (1 << 9, 0x51);
+    let count = |kind: Kind, detail: u64, path: u64, events: u64, values: [u64; 3]| TallyCount {
+        key: TallyKey { kind: kind as u8, detail, path },
+        sums: Sums { events, values },
+    };
+    let distribution = |name: &str, buckets: &[(u64, u64)], sum: u64, min: u64, max: u64| Distribution {
+        name: name.to_owned(),
+        buckets: buckets.to_vec(),
+        sum,
+        min,
+        max,
+    };
+    let path = |key: u64, names: &[&str]| Path {
+        key,
+        addresses: vec![key],
+        frames: names.iter().map(|name| Frame { name: (*name).to_owned(), module: None }).collect(),
+        truncated: false,
+    };
+    model.apply(&Batch {
+        at: Duration::from_secs(1),
+        paths: vec![
+            path(charged, &["__sk_mem_raise_allocated", "__udp_enqueue_schedule_skb", "handle_softirqs"]),
+            path(0x52, &["__kmalloc_large_node", "__alloc_skb", "__x64_sys_sendto", "do_syscall_64"]),
+        ],
+        tallies: Tallies {
+            counts: vec![
+                count(Kind::KmallocLarge, 2, 0x52, 1000, [9_000_000, 16_384_000, 0]),
+                count(Kind::Fragment, 0x1a3 | 1 << 12, 0x52, 5, [0; 3]),
+                count(Kind::Bulk, 0, 0x52, 10, [340, 0, 0]),
+                count(Kind::Reclaim, 3, 0x52, 2, [3_000_000, 64, 0]),
+                // 16 KiB datagrams on 6.1: five pages each for the whole of it, of which one was held.
+                count(Kind::Charge, udp | receive, charged, 2306, [11_530, 39_552_512, 9_445_376]),
+                count(Kind::Uncharge, udp, charged, 2303, [11_530, 0, 0]),
+                count(Kind::Limit, 6, charged, 7, [700, 0, 0]),
+                count(Kind::RcvQueue, udp | receive, charged, 104, [0; 3]),
+            ],
+            distributions: vec![
+                distribution("reclaim_ns", &[(917_504, 1), (1_966_080, 1)], 3_000_000, 1_000_000, 2_000_000),
+                distribution("beyond_need_bytes:udp:receive", &[(4096, 2306)], 9_445_376, 4096, 4096),
+                distribution("forward_alloc_bytes:udp:receive", &[(4096, 2306)], 9_445_376, 4096, 4096),
+            ],
+            sockets: vec![
+                Socket {
+                    key: 1,
+                    protocol: "udp".to_owned(),
+                    local: "127.0.0.1:5001".to_owned(),
+                    pid: Some(116),
+                    comm: "netserver".to_owned(),
+                    rmem_alloc: 212_000,
+                    rcvbuf: 212_992,
+                    sndbuf: 212_992,
+                    forward_alloc: 4096,
+                    charges: 2306,
+                    rcvqueue_full: 104,
+                    ..Socket::default()
+                },
+                Socket {
+                    key: 2,
+                    protocol: "tcp".to_owned(),
+                    local: "127.0.0.1:12865".to_owned(),
+                    remote: "127.0.0.1:40000".to_owned(),
+                    rcvbuf: 131_072,
+                    wmem_queued: 2_000_000,
+                    sndbuf: 2_626_560,
+                    forward_alloc: -4096,
+                    refused: 7,
+                    ..Socket::default()
+                },
+            ],
+            drops: BTreeMap::from([("socket_rcvbuff".to_owned(), 104), ("no_socket".to_owned(), 2)]),
+            losses: BTreeMap::new(),
+        },
+        ..Batch::default()
+    });
+    model.finish(End {
+        duration: Duration::from_secs(2),
+        system: System {
+            sockstat: Some(BeforeAfter {
+                before: BTreeMap::from([("TCP.mem".to_owned(), 3), ("net.ipv4.tcp_mem.2".to_owned(), 900)]),
+                after: BTreeMap::from([("TCP.mem".to_owned(), 880), ("net.ipv4.tcp_mem.2".to_owned(), 900)]),
+            }),
+            netstat_delta: BTreeMap::from([("Udp.RcvbufErrors".to_owned(), 104)]),
+            interfaces: BTreeMap::from([(
+                "lo".to_owned(),
+                Traffic { rx_packets: 2410, rx_bytes: 39_505_920, tx_packets: 2410, tx_bytes: 39_505_920 },
+            )]),
+            ..System::default()
+        },
+        ..End::default()
+    });
     model
 }

@@ -32,6 +32,12 @@ pub(crate) fn ordinary() -> App {
     app
 }
 
+/// A run in which socket memory is in trouble.
+pub(crate) fn sockets() -> App {
+    let model = runs::sockets();
+    app(model.start(), model.snapshot(), History::default())
+}
+
 /// A run with losses, filters and names that would break a careless writer.
 pub(crate) fn lost() -> App {
     let model = runs::lossy();

@@ -72,6 +72,7 @@ fn screens(session: &mut Session) {
     for (key, screen) in [
         ('2', Screen::Paths),
         ('3', Screen::Flame),
+        ('4', Screen::Sockets),
         ('5', Screen::Memory),
         ('7', Screen::Benchmark),
         ('8', Screen::Hooks),
@@ -80,8 +81,8 @@ fn screens(session: &mut Session) {
         assert_eq!(session.keys(&key.to_string()), Effect::None);
         assert_eq!(session.app.screen, screen);
     }
-    session.keys("4");
-    assert_eq!(session.app.screen, Screen::Overview, "4 is no screen yet");
+    session.keys("6");
+    assert_eq!(session.app.screen, Screen::Overview, "6 is no screen yet");
     session.key(KeyCode::Tab);
     assert_eq!(session.app.screen, Screen::Paths);
     session.key(KeyCode::BackTab);

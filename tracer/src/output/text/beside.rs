@@ -16,6 +16,8 @@ use crate::{
 
 /// Paths shown of each section at most: the page paths are the report's main part.
 const PATHS: usize = 3;
+/// From this width on a socket's send queue is shown as well.
+const WIDE: usize = 100;
 /// Functions shown of such a path.
 const FRAMES: usize = 6;
 
@@ -171,31 +173,36 @@ fn socket_table(rows: &[&SocketRow], sheet: &mut Sheet) {
         return;
     }
     let optional = |number: Option<u64>| number.map_or_else(|| units::NOT_MEASURED.to_owned(), units::short_count);
-    let rows = rows
-        .iter()
-        .map(|it| {
-            vec![
-                it.protocol.clone(),
-                sheet.clean(&it.local),
-                sheet.name(it.comm.as_deref().unwrap_or(units::NOT_MEASURED)),
-                format!("{}/{}", units::short_count(it.rmem_alloc), units::short_count(it.rcvbuf)),
-                format!("{}/{}", units::short_count(it.wmem_queued), units::short_count(it.sndbuf)),
-                units::signed_count(it.forward_alloc),
-                optional(it.rcvqueue_full),
-                optional(it.refused),
-            ]
-        })
-        .collect();
-    let columns = [
+    // Where there is no room, what is queued for sending gives way: most sockets send without a queue.
+    let is_wide = sheet.width() >= WIDE;
+    let cells = |it: &&SocketRow| {
+        let mut cells = vec![
+            it.protocol.clone(),
+            sheet.clean(&it.local),
+            sheet.name(it.comm.as_deref().unwrap_or(units::NOT_MEASURED)),
+            format!("{}/{}", units::short_count(it.rmem_alloc), units::short_count(it.rcvbuf)),
+            units::signed_count(it.forward_alloc),
+            optional(it.rcvqueue_full),
+            optional(it.refused),
+        ];
+        if is_wide {
+            cells.insert(4, format!("{}/{}", units::short_count(it.wmem_queued), units::short_count(it.sndbuf)));
+        }
+        cells
+    };
+    let rows = rows.iter().map(cells).collect();
+    let mut columns = vec![
         Column::Left("socket"),
         Column::Left("local"),
         Column::Left("process"),
-        Column::Right("receive"),
-        Column::Right("send"),
+        Column::Right("receive queue"),
         Column::Right("fwd"),
         Column::Right("full"),
         Column::Right("refused"),
     ];
+    if is_wide {
+        columns.insert(4, Column::Right("send queue"));
+    }
     sheet.table(&columns, rows);
 }
 

@@ -46,7 +46,7 @@ impl App {
                 let now = self.transcript.len().saturating_sub(self.output_scroll + 1);
                 (lines.filter(|(_, line)| self.is_match(line)).map(|(at, _)| at).collect(), now)
             }
-            Screen::Overview | Screen::Memory | Screen::Flame => {
+            Screen::Overview | Screen::Sockets | Screen::Memory | Screen::Flame => {
                 self.message = Some("nothing to search on this screen".to_owned());
                 return;
             }

@@ -44,7 +44,7 @@ impl App {
                 let from_top = lines.saturating_sub(self.output_scroll + 1);
                 self.output_scroll = lines.saturating_sub(moved(way, from_top, lines, self.page()) + 1);
             }
-            Screen::Overview | Screen::Memory => {}
+            Screen::Overview | Screen::Sockets | Screen::Memory => {}
         }
         Effect::None
     }
@@ -125,7 +125,7 @@ impl App {
                 }
             }
             Screen::Overview => self.go(Screen::Paths),
-            Screen::Memory | Screen::Benchmark | Screen::Hooks => {}
+            Screen::Sockets | Screen::Memory | Screen::Benchmark | Screen::Hooks => {}
         }
         Effect::None
     }
@@ -163,7 +163,7 @@ impl App {
             Screen::Flame => self.flame.selected.clear(),
             Screen::Hooks => self.hook = None,
             Screen::Benchmark => self.output_scroll = 0,
-            Screen::Overview | Screen::Memory => {}
+            Screen::Overview | Screen::Sockets | Screen::Memory => {}
         }
     }
 }

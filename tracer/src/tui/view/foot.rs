@@ -71,7 +71,7 @@ fn hints(sheet: &mut Sheet<'_>, area: Rect, app: &App) {
         Screen::Paths if app.paths.open.is_some() => &[("Esc", "back"), ("arrows", "frames")],
         Screen::Paths => &[("Enter", "open"), ("s", "sort"), ("g", "group"), ("/", "search")],
         Screen::Flame => &[("Enter", "zoom"), ("Esc", "out"), ("w", "weight"), ("/", "search"), ("a", "allocator")],
-        Screen::Memory => &[],
+        Screen::Sockets | Screen::Memory => &[],
         Screen::Benchmark => &[("arrows", "scroll"), ("/", "search")],
         Screen::Hooks => &[("arrows", "select"), ("/", "search")],
     });

@@ -30,7 +30,10 @@ pub(super) fn tabs(sheet: &mut Sheet<'_>, area: Rect, app: &App) {
     }
     let (name, style) = (concat!("tracer ", env!("CARGO_PKG_VERSION")), sheet.theme.faint());
     let used = places().last().map_or(0, |(_, x, width)| x + width);
-    sheet.put_right(area.x + used, area.y, area.width.saturating_sub(used), name, style);
+    let room = area.width.saturating_sub(used);
+    if usize::from(room) > name.len() {
+        sheet.put_right(area.x + used, area.y, room, name, style);
+    }
 }
 
 /// The screen whose tab is at a column.

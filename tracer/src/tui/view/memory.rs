@@ -5,7 +5,7 @@ use ratatui::{layout::Rect, style::Style};
 use super::{sheet::Sheet, theme::Theme};
 use crate::{
     run::BeforeAfter,
-    snapshot::{OrderRow, Snapshot},
+    snapshot::{OrderRow, Snapshot, beside::Histogram},
     tui::{app::App, link::FreeBlocks},
     units,
 };
@@ -21,21 +21,55 @@ pub(super) fn draw(sheet: &mut Sheet<'_>, area: Rect, app: &App, seen: &Snapshot
     let rest = Rect { y: below, height: area.bottom().saturating_sub(below), ..area };
     let blocks = app.picture.as_ref().and_then(|picture| picture.free_blocks.as_ref());
     let below = free(sheet, rest, blocks.or(seen.system.buddyinfo.as_ref()), seen);
-    let missing: Vec<&str> = [
-        (seen.reclaim.is_none(), "direct reclaim and compaction"),
-        (!has(seen, "page.fragment"), "fallbacks to another migrate type"),
-    ]
-    .into_iter()
-    .filter_map(|(missing, what)| missing.then_some(what))
-    .collect();
-    if !missing.is_empty() && below < area.bottom() {
-        let text = format!("not measured: {}", missing.join("; "));
-        sheet.put(area.x, below, area.width, &text, sheet.theme.faint());
+    let mut y = below + 1;
+    for (text, is_measured) in beside(seen) {
+        if y >= area.bottom() {
+            break;
+        }
+        let style = if is_measured { Style::new() } else { sheet.theme.faint() };
+        sheet.put(area.x, y, area.width, &text, style);
+        y += 1;
     }
 }
 
-fn has(seen: &Snapshot, signal: &str) -> bool {
-    seen.signals.iter().any(|row| row.signal == signal && row.events.is_some())
+/// Reclaim, compaction, fallbacks and bulk allocations, a line each, and whether it was measured.
+fn beside(seen: &Snapshot) -> [(String, bool); 4] {
+    let latency = |what: &str, histogram: Option<&Histogram>| match histogram {
+        None => (format!("{what}  not measured"), false),
+        Some(it) if it.count == 0 => (format!("{what}  none"), true),
+        Some(it) => {
+            let time = |ns: u64| units::nanoseconds(ns as f64);
+            let (half, most, max) = (time(it.p50), time(it.p99), time(it.max));
+            (format!("{what}  {} times, p50 {half}, p99 {most}, longest {max}", units::count(it.count)), true)
+        }
+    };
+    let reclaim = seen.reclaim.as_ref();
+    let fallbacks = seen.fragmentation.as_ref().map_or_else(
+        || ("fallbacks       not measured".to_owned(), false),
+        |it| match it.kinds.first() {
+            None => ("fallbacks       none to another migrate type".to_owned(), true),
+            Some(most) => (
+                format!(
+                    "fallbacks       {} to another migrate type, most: order {} {} from {}",
+                    units::count(it.events),
+                    most.order,
+                    most.migratetype,
+                    most.fallback_migratetype
+                ),
+                true,
+            ),
+        },
+    );
+    let bulk = seen.bulk.as_ref().map_or_else(
+        || ("bulk            not measured".to_owned(), false),
+        |it| (format!("bulk            {} pages by {} calls", units::count(it.pages), units::count(it.events)), true),
+    );
+    [
+        latency("direct reclaim", reclaim.and_then(|it| it.direct_reclaim.as_ref())),
+        latency("compaction    ", reclaim.and_then(|it| it.compaction.as_ref())),
+        fallbacks,
+        bulk,
+    ]
 }
 
 /// Where the pages of each order came from; the first line after it.
