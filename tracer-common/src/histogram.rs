@@ -39,7 +39,12 @@ pub mod place {
 
 /// The bucket of a value.
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "hot paths of the kernel side must not become calls")]
+#[allow(
+    clippy::inline_always,
+    clippy::cast_possible_truncation,
+    clippy::manual_ilog2,
+    reason = "hot paths of the kernel side must not become calls, both sides have 64 bits, and `ilog2` may panic"
+)]
 pub const fn bucket(value: u64) -> usize {
     if value < 1 << PRECISION {
         return value as usize;

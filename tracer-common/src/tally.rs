@@ -32,7 +32,7 @@ pub enum Kind {
     /// A refused charge. Detail as for a charge, and in bits 16 to 17 one of [`refusal`]. Values: pages of protocol
     /// memory in use.
     Limit = 9,
-    /// A datagram dropped at a socket. Detail: protocol in bits 0 to 8, one of [`drop`] in bits 16 to 17.
+    /// A datagram dropped at a socket. Detail: protocol in bits 0 to 8, one of [`mod@drop`] in bits 16 to 17.
     RcvQueue = 10,
     /// A wait for send memory that has ended. Detail: protocol. Values: ns.
     Wait = 11,

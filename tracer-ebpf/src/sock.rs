@@ -15,8 +15,8 @@ use aya_ebpf::{
     programs::{FEntryContext, FExitContext, ProbeContext, RawTracePointContext, RetProbeContext},
 };
 use tracer_common::{
-    cpu::CpuState,
     config::facts,
+    cpu::CpuState,
     histogram::place,
     sock::{ABSENT, REASONS, class},
     tally::{Kind, PROTOCOL, RECEIVE, drop, refusal},
@@ -79,7 +79,13 @@ fn raised(ctx: *mut c_void, sk: u64, size: u64, amt: u64, kind: u64, charged: bo
         (scheduled, if is_datagram { read_volatile(addr_of!((*state).datagram)) } else { 0 })
     };
     if !charged {
-        refused(ctx, sk, detail, word::u64_at(word::u64_at(sk, config!(sock.prot)), config!(sock.proto_allocated)), amt);
+        refused(
+            ctx,
+            sk,
+            detail,
+            word::u64_at(word::u64_at(sk, config!(sock.prot)), config!(sock.proto_allocated)),
+            amt,
+        );
         return;
     }
     let page = 1_u64 << config!(page_shift);

@@ -79,7 +79,8 @@ impl Collector {
             let offset = offset_of!(CpuState, pages) + offset_of!(PageTotals, allocated) + order * 8;
             self.cpus.word(cpu, offset) << order
         };
-        let single: u64 = (0..self.cpu_count()).map(|cpu| (0..ORDERS).map(|order| pages(cpu, order)).sum::<u64>()).sum();
+        let single: u64 =
+            (0..self.cpu_count()).map(|cpu| (0..ORDERS).map(|order| pages(cpu, order)).sum::<u64>()).sum();
         single + self.tallies.pages_in_bulk(&self.other_states())
     }
 

@@ -80,7 +80,11 @@ impl Sockets {
             rmem_alloc: u64::from(row.rmem_alloc),
             rcvbuf: u64::from(row.rcvbuf),
             // A stream's queue, or where there is none what is on its way out; a free socket keeps 1 of it.
-            wmem_queued: u64::from(if row.wmem_queued > 0 { row.wmem_queued } else { row.wmem_alloc.saturating_sub(1) }),
+            wmem_queued: u64::from(if row.wmem_queued > 0 {
+                row.wmem_queued
+            } else {
+                row.wmem_alloc.saturating_sub(1)
+            }),
             sndbuf: u64::from(row.sndbuf),
             forward_alloc: i64::from(row.forward_alloc.cast_signed()),
             reserved: u64::from(row.reserved),

@@ -17,7 +17,8 @@ use crate::{
     run::Traffic,
     signal::{Signal, Status},
     snapshot::{
-        Audit, Benchmark, Command, Completeness, Interface, Lookups, SCHEMA, SignalRow, Snapshot, System, Verdict, Window, sum,
+        Audit, Benchmark, Command, Completeness, Interface, Lookups, SCHEMA, SignalRow, Snapshot, System, Verdict,
+        Window, sum,
     },
 };
 
@@ -97,7 +98,9 @@ fn signal_row(model: &Model, signal: &Signal, whole: &pages::Sums) -> SignalRow 
         status: signal.status,
         refused: signal.refused.clone(),
         note: signal.note.clone(),
-        events: served.then(|| whole.signal_events(&signal.name).or_else(|| beside::signal_events(model, signal))).flatten(),
+        events: served
+            .then(|| whole.signal_events(&signal.name).or_else(|| beside::signal_events(model, signal)))
+            .flatten(),
         missed: (served && !programs.is_empty()).then(|| sum(programs.iter().map(|program| program.missed))),
         ns_per_event: ns_per_event(&programs),
     }

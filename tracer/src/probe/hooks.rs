@@ -155,10 +155,7 @@ pub const TABLE: &[Row] = &[
         signal: "page.bulk",
         tells: "pages taken by bulk allocations, for which mm_page_alloc does not fire, by path",
         default: true,
-        rungs: &[whole(&[
-            part(Kind::FExit, BULK, "bulk_returned"),
-            part(Kind::FEntry, BULK, "bulk_entered"),
-        ])],
+        rungs: &[whole(&[part(Kind::FExit, BULK, "bulk_returned"), part(Kind::FEntry, BULK, "bulk_entered")])],
     },
     Row {
         signal: "page.free",

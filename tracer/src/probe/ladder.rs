@@ -50,8 +50,7 @@ impl<'a> Ladder<'a> {
     /// Takes the best rung of each signal. All programs are loaded before the first is attached, so that none of them
     /// sees what loading the others takes of the kernel.
     pub(super) fn climb(mut self, rows: Vec<&'static Row>) -> (Vec<Signal>, Vec<Attached>) {
-        let mut climbs: Vec<Climb> =
-            rows.into_iter().map(|row| Climb { row, refused: Vec::new(), rung: 0 }).collect();
+        let mut climbs: Vec<Climb> = rows.into_iter().map(|row| Climb { row, refused: Vec::new(), rung: 0 }).collect();
         for climb in &mut climbs {
             self.load_best(climb);
         }

@@ -199,12 +199,8 @@ fn interfaces(db: &Connection) -> Result<BTreeMap<String, Traffic>> {
     let mut interfaces = BTreeMap::new();
     let sql = "SELECT name, rx_packets, rx_bytes, tx_packets, tx_bytes FROM interfaces ORDER BY 1";
     rows::each(db, sql, [], |row| {
-        let traffic = Traffic {
-            rx_packets: row.get(1)?,
-            rx_bytes: row.get(2)?,
-            tx_packets: row.get(3)?,
-            tx_bytes: row.get(4)?,
-        };
+        let traffic =
+            Traffic { rx_packets: row.get(1)?, rx_bytes: row.get(2)?, tx_packets: row.get(3)?, tx_bytes: row.get(4)? };
         interfaces.insert(row.get(0)?, traffic);
         Ok(())
     })

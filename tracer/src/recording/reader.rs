@@ -142,9 +142,8 @@ impl Iterator for Batches<'_> {
             }
             Ok(batch)
         };
-        let batch = read().map_err(|error| {
-            anyhow::anyhow!("interval {} can no longer be read: {}", interval.id, words(&error))
-        });
+        let batch = read()
+            .map_err(|error| anyhow::anyhow!("interval {} can no longer be read: {}", interval.id, words(&error)));
         Some(batch)
     }
 }

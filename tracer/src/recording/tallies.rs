@@ -11,7 +11,7 @@ use super::{
     keys::{Names, Numbers},
     rows::{self, hex, unhex},
 };
-use crate::tally::{Distribution, KINDS, Socket, Sums, Tallies, TallyCount, TallyKey};
+use crate::tally::{Distribution, KINDS, Kind, Socket, Sums, Tallies, TallyCount, TallyKey};
 
 /// Writes those of one interval. To be called within a transaction.
 pub(super) fn write(db: &Connection, numbers: &mut Numbers, interval: u64, tallies: &Tallies) -> Result<()> {
@@ -178,5 +178,5 @@ pub(super) fn kind(name: &str) -> Result<u8> {
 
 /// The name of a kind by its number.
 pub(super) fn kind_name(key: &TallyKey) -> Result<&'static str> {
-    key.kind().map(|kind| kind.name()).with_context(|| format!("there are no tallies of kind {}", key.kind))
+    key.kind().map(Kind::name).with_context(|| format!("there are no tallies of kind {}", key.kind))
 }

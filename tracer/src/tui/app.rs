@@ -67,15 +67,8 @@ pub enum Screen {
 
 impl Screen {
     /// All, in order.
-    pub const ALL: [Self; 7] = [
-        Self::Overview,
-        Self::Paths,
-        Self::Flame,
-        Self::Sockets,
-        Self::Memory,
-        Self::Benchmark,
-        Self::Hooks,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::Overview, Self::Paths, Self::Flame, Self::Sockets, Self::Memory, Self::Benchmark, Self::Hooks];
 
     /// Its name.
     pub const fn name(self) -> &'static str {

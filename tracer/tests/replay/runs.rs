@@ -262,6 +262,28 @@ pub(crate) fn sockets() -> Model {
         signal("sock.wait", "fexit:sk_stream_wait_memory"),
     ];
     let mut model = Model::new(start);
+    model.apply(&socket_batch());
+    model.finish(End {
+        duration: Duration::from_secs(2),
+        system: System {
+            sockstat: Some(BeforeAfter {
+                before: BTreeMap::from([("TCP.mem".to_owned(), 3), ("net.ipv4.tcp_mem.2".to_owned(), 900)]),
+                after: BTreeMap::from([("TCP.mem".to_owned(), 880), ("net.ipv4.tcp_mem.2".to_owned(), 900)]),
+            }),
+            netstat_delta: BTreeMap::from([("Udp.RcvbufErrors".to_owned(), 104)]),
+            interfaces: BTreeMap::from([(
+                "lo".to_owned(),
+                Traffic { rx_packets: 2410, rx_bytes: 39_505_920, tx_packets: 2410, tx_bytes: 39_505_920 },
+            )]),
+            ..System::default()
+        },
+        ..End::default()
+    });
+    model
+}
+
+/// All that was counted in it.
+fn socket_batch() -> Batch {
     let udp = 17;
     let (receive, charged) = (1 << 9, 0x51);
     let count = |kind: Kind, detail: u64, path: u64, events: u64, values: [u64; 3]| TallyCount {
@@ -281,7 +303,7 @@ pub(crate) fn sockets() -> Model {
         frames: names.iter().map(|name| Frame { name: (*name).to_owned(), module: None }).collect(),
         truncated: false,
     };
-    model.apply(&Batch {
+    Batch {
         at: Duration::from_secs(1),
         paths: vec![
             path(charged, &["__sk_mem_raise_allocated", "__udp_enqueue_schedule_skb", "handle_softirqs"]),
@@ -336,22 +358,5 @@ pub(crate) fn sockets() -> Model {
             losses: BTreeMap::new(),
         },
         ..Batch::default()
-    });
-    model.finish(End {
-        duration: Duration::from_secs(2),
-        system: System {
-            sockstat: Some(BeforeAfter {
-                before: BTreeMap::from([("TCP.mem".to_owned(), 3), ("net.ipv4.tcp_mem.2".to_owned(), 900)]),
-                after: BTreeMap::from([("TCP.mem".to_owned(), 880), ("net.ipv4.tcp_mem.2".to_owned(), 900)]),
-            }),
-            netstat_delta: BTreeMap::from([("Udp.RcvbufErrors".to_owned(), 104)]),
-            interfaces: BTreeMap::from([(
-                "lo".to_owned(),
-                Traffic { rx_packets: 2410, rx_bytes: 39_505_920, tx_packets: 2410, tx_bytes: 39_505_920 },
-            )]),
-            ..System::default()
-        },
-        ..End::default()
-    });
-    model
+    }
 }

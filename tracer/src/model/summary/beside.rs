@@ -13,11 +13,12 @@ use super::{
 use crate::{
     signal::Signal,
     snapshot::{
-        PATHS_OFF, sum,
+        PATHS_OFF,
         beside::{
             BesidePath, Bulk, Fallback, Fragmentation, Histogram, KmallocLarge, ProtocolRow, Reasoned, Reclaim,
             SocketRow, Sockets, Uncharged,
         },
+        sum,
     },
     sockets::protocol_name,
     tally::{Distribution, Kind, Sums, TallyKey},
@@ -29,11 +30,10 @@ use tracer_common::tally::{PROTOCOL, RECEIVE, drop, refusal};
 fn names(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::KmallocLarge => &["bytes_requested", "bytes_allocated"],
-        Kind::Bulk => &["pages"],
         Kind::Reclaim => &["ns", "pages_reclaimed"],
         Kind::Compaction | Kind::Wait => &["ns"],
         Kind::Charge | Kind::Forced => &["pages_charged", "need_bytes", "beyond_need_bytes"],
-        Kind::Uncharge => &["pages"],
+        Kind::Bulk | Kind::Uncharge => &["pages"],
         Kind::Fragment | Kind::Limit | Kind::RcvQueue => &[],
     }
 }
@@ -135,8 +135,7 @@ pub(super) fn reclaim(model: &Model) -> Option<Reclaim> {
     };
     (reclaim || compaction).then(|| Reclaim {
         direct_reclaim: reclaim.then(|| histogram_of(model, "reclaim_ns")),
-        reclaimed_pages: reclaim
-            .then(|| sum(model.tallies.of(Kind::Reclaim).map(|(_, sums)| sums.values[1]))),
+        reclaimed_pages: reclaim.then(|| sum(model.tallies.of(Kind::Reclaim).map(|(_, sums)| sums.values[1]))),
         direct_reclaim_by_order: by_order(Kind::Reclaim),
         compaction: compaction.then(|| histogram_of(model, "compaction_ns")),
         compaction_by_order: by_order(Kind::Compaction),

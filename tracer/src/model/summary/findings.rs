@@ -55,7 +55,7 @@ fn overflow(socket: &SocketRow, sockets: &Sockets) -> String {
     let size = charged.and_then(|it| Some((it.need_bytes?, it.charges?))).filter(|(_, charges)| *charges >= ENOUGH);
     let holds = size.map_or_else(String::new, |(need, charges)| {
         let one = need / charges;
-        let many = if one == 0 { 0 } else { socket.rcvbuf / one };
+        let many = socket.rcvbuf.checked_div(one).unwrap_or(0);
         format!(" of {} each with their overhead, so that it holds {}", units::bytes(one), units::count(many))
     });
     format!(

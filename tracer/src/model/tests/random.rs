@@ -69,7 +69,8 @@ fn counts_close_whatever_happens() {
                 pages(snapshot).events
             };
             let whole_events = pages(whole.clone()).events;
-            let by_order: u64 = (0..16).map(|order| events(&Filter { orders: [order].into(), ..Filter::default() })).sum();
+            let by_order: u64 =
+                (0..16).map(|order| events(&Filter { orders: [order].into(), ..Filter::default() })).sum();
             assert_eq!(by_order, whole_events, "round {round}, {way}");
             let routed = events(&Filter { route: Some("other".into()), ..Filter::default() });
             assert!(routed <= whole_events, "round {round}, {way}");

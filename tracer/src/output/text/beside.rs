@@ -36,8 +36,7 @@ fn kmalloc(snapshot: &Snapshot, sheet: &mut Sheet) {
     let Some(kmalloc) = snapshot.kmalloc_large.as_ref().filter(|it| it.events + it.failed > 0) else { return };
     sheet.heading("large kmalloc", "what does not fit a slab cache");
     let unused = kmalloc.bytes_allocated.saturating_sub(kmalloc.bytes_requested);
-    let failed =
-        if kmalloc.failed > 0 { format!(", {} failed", units::count(kmalloc.failed)) } else { String::new() };
+    let failed = if kmalloc.failed > 0 { format!(", {} failed", units::count(kmalloc.failed)) } else { String::new() };
     sheet.line(&format!(
         "{} allocations{failed}, {} asked for, {} given: {} unused ({})",
         units::count(kmalloc.events),
@@ -235,11 +234,13 @@ fn histograms(rows: &[(&str, &Histogram)], value: fn(u64) -> String, sheet: &mut
 
 fn paths(paths: &[BesidePath], sheet: &mut Sheet) {
     for path in paths.iter().take(PATHS) {
-        let sums: Vec<String> =
-            path.sums.iter().map(|(name, sum)| format!(", {} {}", units::count(*sum), name.replace('_', " "))).collect();
+        let sums: Vec<String> = path
+            .sums
+            .iter()
+            .map(|(name, sum)| format!(", {} {}", units::count(*sum), name.replace('_', " ")))
+            .collect();
         let context = path.context.as_ref().map_or_else(String::new, |it| format!("  {}", sheet.clean(it)));
-        let title =
-            format!("{} {}{}{context}", units::count(path.events), path.what.replace('_', " "), sums.join(""));
+        let title = format!("{} {}{}{context}", units::count(path.events), path.what.replace('_', " "), sums.join(""));
         sheet.push(&sheet.paint(Tone::Title, &title));
         let mut frames: Vec<String> = path.frames.iter().take(FRAMES).map(|frame| sheet.clean(frame)).collect();
         if path.frames.len() > FRAMES {

@@ -8,7 +8,10 @@ use std::{
 
 use rusqlite::Connection;
 
-use super::{super::{Recording, schema::VERSION}, batches, place, refusal, without_privileges, written};
+use super::{
+    super::{Recording, schema::VERSION},
+    batches, place, refusal, without_privileges, written,
+};
 
 fn said(path: &Path) -> String {
     refusal(Recording::open(path))

@@ -148,7 +148,8 @@ fn a_file_cut_short_gives_what_comes_before_the_cut() {
                 let read = batches(&recording);
                 let pages = |batch: &Batch| Batch { tallies: Tallies::default(), ..batch.clone() };
                 let same = read.iter().zip(&all).all(|(read, written)| pages(read) == pages(written));
-                let beside = read.iter().zip(&all).take_while(|(read, written)| read.tallies == written.tallies).count();
+                let beside =
+                    read.iter().zip(&all).take_while(|(read, written)| read.tallies == written.tallies).count();
                 assert!(same && read[beside..].iter().all(|it| it.tallies.is_empty()), "with {tenths} tenths: {line}");
                 most = most.max(read.len());
                 if tenths == 5 {

@@ -160,7 +160,7 @@ pub(super) fn batches(seed: u64, number: usize) -> Vec<Batch> {
 
 /// Every other batch has none.
 fn tallies(chance: &mut Chance, paths: &[u64], index: u64) -> Tallies {
-    if index % 2 == 0 {
+    if index.is_multiple_of(2) {
         return Tallies::default();
     }
     let mut tallies = Tallies {

@@ -21,14 +21,9 @@ pub(super) fn draw(sheet: &mut Sheet<'_>, area: Rect, app: &App, seen: &Snapshot
     let rest = Rect { y: below, height: area.bottom().saturating_sub(below), ..area };
     let blocks = app.picture.as_ref().and_then(|picture| picture.free_blocks.as_ref());
     let below = free(sheet, rest, blocks.or(seen.system.buddyinfo.as_ref()), seen);
-    let mut y = below + 1;
-    for (text, is_measured) in beside(seen) {
-        if y >= area.bottom() {
-            break;
-        }
+    for ((text, is_measured), y) in beside(seen).into_iter().zip(below + 1..area.bottom()) {
         let style = if is_measured { Style::new() } else { sheet.theme.faint() };
         sheet.put(area.x, y, area.width, &text, style);
-        y += 1;
     }
 }
 

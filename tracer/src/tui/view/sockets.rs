@@ -21,7 +21,13 @@ const NUMBER: u16 = 9;
 pub(super) fn draw(sheet: &mut Sheet<'_>, area: Rect, app: &App, seen: &Snapshot) {
     let Some(sockets) = &seen.sockets else {
         let list = sheet.heading(area, "sockets", "");
-        sheet.put(list.x, list.y, list.width, "not measured: no hook for socket memory is attached", sheet.theme.faint());
+        sheet.put(
+            list.x,
+            list.y,
+            list.width,
+            "not measured: no hook for socket memory is attached",
+            sheet.theme.faint(),
+        );
         return;
     };
     let mut rest = protocols(sheet, area, sockets, seen);
@@ -134,7 +140,13 @@ fn table_of(sheet: &mut Sheet<'_>, area: Rect, app: &App, sockets: &Sockets) -> 
     }
     let left = sockets.sockets.len().saturating_sub(usize::from(list.height.saturating_sub(1)));
     if left > 0 {
-        sheet.put(list.x, list.bottom(), list.width, &format!("and {} more", units::count(left as u64)), sheet.theme.faint());
+        sheet.put(
+            list.x,
+            list.bottom(),
+            list.width,
+            &format!("and {} more", units::count(left as u64)),
+            sheet.theme.faint(),
+        );
         y = list.bottom() + 1;
     }
     y
@@ -167,7 +179,8 @@ fn line(sheet: &mut Sheet<'_>, area: Rect, y: u16, names: [&str; 3], cells: &[St
         sheet.put(x, y, width - 1, name, style);
         x += width;
     }
-    let shown: Vec<&String> = if narrow { [0, 1, 4, 5, 6].iter().map(|at| &cells[*at]).collect() } else { cells.iter().collect() };
+    let shown: Vec<&String> =
+        if narrow { [0, 1, 4, 5, 6].iter().map(|at| &cells[*at]).collect() } else { cells.iter().collect() };
     let width = (area.right().saturating_sub(x) / u16::try_from(shown.len()).unwrap_or(1)).min(12);
     for (text, x) in shown.into_iter().zip((x..).step_by(usize::from(width))) {
         sheet.put_right(x, y, width, text, style);
