@@ -25,7 +25,7 @@ pub(crate) const STACK_WORDS: usize = 2048;
 
 /// Attaches the empty program until a signal ends this process.
 pub(crate) fn attach_empty() -> Result<()> {
-    let mut ebpf = load(Sizes { sets: 1, counters: 1, records: 1, owners: 1, cpus: 1 })?;
+    let mut ebpf = load(Sizes { sets: 1, counters: 1, records: 1, owners: 1, tallies: 1, sockets: 1, cpus: 1 })?;
     let program: &mut RawTracePoint = ebpf.program_mut("empty").context("program `empty`")?.try_into()?;
     program.load().context("load `empty`")?;
     program.attach("mm_page_alloc").context("attach `empty` to `mm_page_alloc`")?;

@@ -105,8 +105,8 @@ pub(crate) fn prepare(shape: Shape, sizes: Sizes, text: (u64, u64)) -> Result<(P
     bench::load_loops(&mut ebpf)?;
     bench::run(&ebpf, "remember_all")?;
     let mode = PathsMode { way: "remembered".to_owned(), one_in: 1, reason: String::new() };
-    let probe = Probe::unattached(ebpf, mode, sizes);
-    let collector = Collector::new(&probe, &Config::default())?;
+    let mut probe = Probe::unattached(ebpf, mode, sizes);
+    let collector = Collector::new(&mut probe, &Config::default())?;
     Ok((probe, collector))
 }
 
