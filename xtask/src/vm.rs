@@ -2,6 +2,7 @@
 //!
 //! Knows of the tracer its command line; what makes a guest run lies in the modules below.
 
+mod beside;
 pub(crate) mod check;
 mod files;
 mod image;

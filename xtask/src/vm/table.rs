@@ -16,6 +16,8 @@ pub(crate) fn of_checks(findings: &[(&Kernel, Finding)]) -> Vec<String> {
         "messages",
         "order 2",
         "disagreed",
+        "pages/16 KiB",
+        "beyond",
         "result",
     ];
     let rows = findings.iter().map(|(kernel, finding)| {
@@ -34,6 +36,8 @@ pub(crate) fn of_checks(findings: &[(&Kernel, Finding)]) -> Vec<String> {
             number(figures.map(|it| it.messages)),
             number(figures.map(|it| it.order_2)),
             figures.map_or_else(|| "-".to_owned(), |it| format!("{} of {}", it.disagreed, it.audited)),
+            figures.and_then(|it| it.beside.pages_each).map_or_else(|| "-".to_owned(), |pages| format!("{pages:.2}")),
+            figures.and_then(|it| it.beside.beyond).map_or_else(|| "-".to_owned(), |bytes| format!("{bytes:.0} B")),
             format!("{result} in {}", seconds(Some(finding.seconds))),
         ]
     });
