@@ -111,6 +111,10 @@ pub struct Config {
     pub kmalloc_cache_max: u32,
     /// Bytes of a page, as a power of two.
     pub page_shift: u32,
+    /// 1: the user part of each path is taken, too.
+    pub user_stacks: u32,
+    /// Zero.
+    pub padding: u32,
     /// Where fields of sockets lie.
     pub sock: Offsets,
     /// Kernel text whose calls of the `kmalloc` tracepoint are told a second time by the caller: start, end.
@@ -122,4 +126,4 @@ pub struct Config {
     pub entry: [u64; 2],
 }
 
-const _: () = assert!(size_of::<Config>() == 23 * 4 + 16 + 76 + INNER * 16 + CUTS * 16 + 16);
+const _: () = assert!(size_of::<Config>() == 25 * 4 + 16 + 76 + INNER * 16 + CUTS * 16 + 16);

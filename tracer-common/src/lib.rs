@@ -15,6 +15,7 @@ pub mod page;
 pub mod path;
 pub mod sock;
 pub mod tally;
+pub mod user;
 
 #[cfg(feature = "user")]
 mod pod {
@@ -33,6 +34,7 @@ mod pod {
         crate::page::Counter,
         crate::path::PathRecord,
         crate::sock::SocketRow,
-        crate::tally::Tally
+        crate::tally::Tally,
+        crate::user::UserPath
     );
 }

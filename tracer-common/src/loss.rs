@@ -25,10 +25,12 @@ pub enum Cause {
     SocketsFull = 7,
     /// No room to note when something began; its duration is in no distribution.
     StartsFull = 8,
+    /// No room for another user stack; counted without its user part.
+    UserPathsFull = 9,
 }
 
 /// Number of causes.
-pub const CAUSES: usize = 9;
+pub const CAUSES: usize = 10;
 
 impl Cause {
     /// Every cause.
@@ -42,6 +44,7 @@ impl Cause {
         Self::MapBusy,
         Self::SocketsFull,
         Self::StartsFull,
+        Self::UserPathsFull,
     ];
 
     /// The word used in reports and recordings.
@@ -56,6 +59,7 @@ impl Cause {
             Self::MapBusy => "map_busy",
             Self::SocketsFull => "sockets_full",
             Self::StartsFull => "starts_full",
+            Self::UserPathsFull => "user_paths_full",
         }
     }
 

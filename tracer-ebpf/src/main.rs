@@ -27,6 +27,7 @@ mod sock;
 mod socket;
 mod start;
 mod tally;
+mod user;
 mod word;
 
 use aya_ebpf::{macros::raw_tracepoint, programs::RawTracePointContext};

@@ -15,6 +15,7 @@ use tracer_common::{
     path::{PathRecord, Set, WINDOW},
     sock::{REASONS, SocketRow},
     tally::{Tally, TallyKey},
+    user::UserPath,
 };
 
 const BPF_F_MMAPABLE: u32 = 1 << 10;
@@ -79,3 +80,11 @@ pub(crate) static SOCKETS: PerCpuHashMap<u64, SocketRow> = PerCpuHashMap::with_m
 /// Key: CPU. Value: packets dropped, by the kernel's `enum skb_drop_reason`. Never full.
 #[map]
 pub(crate) static DROPS: Array<[u64; REASONS]> = Array::with_max_entries(1, BPF_F_MMAPABLE);
+
+/// Key: hash of a user stack. Value: the stack. Full: `Cause::UserPathsFull`.
+#[map]
+pub(crate) static USER_PATHS: HashMap<u64, UserPath> = HashMap::with_max_entries(1, 0);
+
+/// Key: CPU. Value: the user stack just unwound.
+#[map]
+pub(crate) static USER_SCRATCH: Array<UserPath> = Array::with_max_entries(1, 0);

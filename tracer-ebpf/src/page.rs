@@ -24,6 +24,7 @@ use crate::{
     maps::{COUNTER_INDEX, COUNTERS, CPUS, MEMO, PATHS},
     path,
     settings::config,
+    user,
 };
 
 /// The state of this CPU. The map is sized by possible CPUs, so there always is one.
@@ -120,6 +121,7 @@ pub(crate) unsafe fn count(ctx: *mut c_void, cpu: u32, state: *mut CpuState, arg
     // SAFETY: all through pointers into map values.
     unsafe {
         let owner = filter::owner();
+        let user_path = user::stack(ctx, cpu, (key >> 32) as u32 & 0xf);
         let mut expected = NO_PATH;
         if config!(paths) != paths::UNWOUND {
             let Some(set) = MEMO.get_ptr_mut(set_of(cpu, key)) else { return };
@@ -131,6 +133,9 @@ pub(crate) unsafe fn count(ctx: *mut c_void, cpu: u32, state: *mut CpuState, arg
                 let number = read_volatile(addr_of!((*set).ways[i].counter));
                 let Some(counter) = COUNTERS.get_ptr_mut(cpu * config!(counters) + number) else { return };
                 if config!(by) != 0 && (*counter).owner != owner {
+                    continue;
+                }
+                if config!(user_stacks) != 0 && (*counter).user_path != user_path {
                     continue;
                 }
                 if config!(paths) == paths::REMEMBERED {
@@ -152,7 +157,7 @@ pub(crate) unsafe fn count(ctx: *mut c_void, cpu: u32, state: *mut CpuState, arg
             }
         }
         // An audited hit goes the slow way like a miss, and is counted as what that finds.
-        let found = meet(ctx, cpu, key, owner);
+        let found = meet(ctx, cpu, key, owner, user_path);
         if config!(events) != 0 {
             event::emit(cpu, key, found);
         }
@@ -219,10 +224,10 @@ pub(crate) unsafe fn is_audited(state: *mut CpuState) -> bool {
 
 /// The slow path: unwinds, counts, and remembers the key. Gives the path's index.
 #[inline(never)]
-fn meet(ctx: *mut c_void, cpu: u32, key: u64, owner: u64) -> u32 {
+fn meet(ctx: *mut c_void, cpu: u32, key: u64, owner: u64, user_path: u64) -> u32 {
     let order = (key >> 32) as u32 & 0xf;
     let path = if config!(paths) == paths::OFF { NO_PATH } else { path::unwind(ctx, cpu, order) };
-    let number = counter(cpu, path, key, owner);
+    let number = counter(cpu, path, key, owner, user_path);
     if number != NO_PATH && config!(paths) != paths::UNWOUND && (path != NO_PATH || config!(paths) == paths::OFF) {
         remember(cpu, key, path, number);
     }
@@ -232,12 +237,12 @@ fn meet(ctx: *mut c_void, cpu: u32, key: u64, owner: u64) -> u32 {
 /// Counts the event and gives its counter's number on this CPU; `NO_PATH` when there is no room.
 #[inline(never)]
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn counter(cpu: u32, path: u32, key: u64, owner: u64) -> u32 {
+pub(crate) extern "C" fn counter(cpu: u32, path: u32, key: u64, owner: u64, user_path: u64) -> u32 {
     let Some(state) = CPUS.get_ptr_mut(cpu) else { return NO_PATH };
     let order = (key >> 32) as u8 & 0xf;
     let counter_key = CounterKey {
         owner,
-        user_path: 0,
+        user_path,
         path,
         gfp: key as u32,
         cpu,

@@ -33,6 +33,8 @@ pub(crate) static CONFIG: Config = Config {
     facts: 0,
     kmalloc_cache_max: 8192,
     page_shift: 12,
+    user_stacks: 0,
+    padding: 0,
     sock: Offsets::NONE,
     kmalloc_inner: [[0; 2]; INNER],
     cuts: [[0; 2]; CUTS],

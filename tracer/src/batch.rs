@@ -33,6 +33,47 @@ pub struct Batch {
     pub audit: Option<Audit>,
     /// Everything beside page allocations.
     pub tallies: Tallies,
+    /// Single page allocations; `None` unless they were asked for.
+    pub single: Option<Single>,
+}
+
+/// Single page allocations: those taken since the last batch, and how all of them add up since the run began. At the
+/// end `seen = written + lost`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Single {
+    /// In the order in which the ring buffer gave them; a merged batch read from a recording has none.
+    pub events: Vec<SingleEvent>,
+    /// Events that the program saw.
+    pub seen: u64,
+    /// Taken out of the ring buffer.
+    pub written: u64,
+    /// Not taken by the full ring buffer.
+    pub lost: u64,
+}
+
+/// One page allocation or failed attempt.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SingleEvent {
+    /// `CLOCK_MONOTONIC`, ns.
+    pub time_ns: u64,
+    /// The CPU.
+    pub cpu: u32,
+    /// Process id of the task that ran; in interrupt context the one interrupted.
+    pub pid: u32,
+    /// Its thread id.
+    pub tid: u32,
+    /// Its name, without control characters.
+    pub comm: String,
+    /// The order.
+    pub order: u8,
+    /// The kernel's `enum migratetype`.
+    pub migratetype: u8,
+    /// The gfp flags as the kernel had them.
+    pub gfp: u32,
+    /// True for a failed allocation.
+    pub failed: bool,
+    /// [`Path::key`]; 0 where the path was not taken.
+    pub path: u64,
 }
 
 /// A kernel path as the kernel gave it, with names once `symbols` has looked them up.

@@ -121,6 +121,9 @@ pub struct Record {
     /// Stop after this long, such as 30s (default: at Ctrl-C)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
+    /// Record every single allocation, too (table `events`; some 60 bytes each)
+    #[arg(long)]
+    pub events: bool,
 }
 
 /// `tracer events`
@@ -141,7 +144,7 @@ pub struct Events {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "What to count")]
 pub struct Attach {
-    /// Signals to attach, by name or first part (page, page.free) [default: all but page.free]
+    /// Signals to attach, by name or first part (page, page.free) [default: all but page.free and sock.sample]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub signals: Vec<String>,
     /// Overwrite FILE if it is a recording
@@ -174,6 +177,9 @@ pub struct Attach {
     /// Count apart by process name, process or cgroup, too
     #[arg(long, value_enum)]
     pub by: Option<By>,
+    /// Also the user part of each path; costs an unwinding by frame pointers at every event
+    #[arg(long)]
+    pub user_stacks: bool,
     /// How often the maps are read
     #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = duration)]
     pub interval: Duration,

@@ -22,14 +22,16 @@ use tracer_common::{
     loss::Cause,
     page::{Counter, ORDERS, PageTotals},
     path::{NO_PATH, PathRecord},
+    user::{USER_FRAMES, UserPath},
 };
 
 use crate::{
-    batch::{Batch, Count, CountKey, Owner, Path, ProgramStats},
+    batch::{Batch, Count, CountKey, Owner, Path, ProgramStats, Single, SingleEvent},
     config::{By, Config},
     probe::{Probe, program},
 };
 use mapped::MappedArray;
+use stream::Stream;
 
 /// Reads batch after batch.
 pub struct Collector {
@@ -39,12 +41,17 @@ pub struct Collector {
     seen: Vec<Vec<u64>>,
     paths: Paths,
     owners: HashSet<u64>,
+    user_paths: HashSet<u64>,
+    /// User stacks met since they were last taken.
+    new_user_paths: Vec<UserStack>,
     counters_per_cpu: usize,
     by: Option<By>,
     measured: decode::Measured,
     lookups: bool,
     audit: bool,
     tallies: tallies::Reader,
+    /// Single events taken out of the ring buffer.
+    written: u64,
 }
 
 impl Collector {
@@ -59,12 +66,15 @@ impl Collector {
             counters: MappedArray::new(probe.map("COUNTERS")?)?,
             paths: Paths { records: MappedArray::new(probe.map("PATHS")?)?, known: HashMap::new() },
             owners: HashSet::new(),
+            user_paths: HashSet::new(),
+            new_user_paths: Vec::new(),
             counters_per_cpu: probe.sizes.counters as usize,
             by: config.by,
             measured: decode::Measured::of(&probe.signals),
             lookups: probe.paths.way != "off",
             audit: config.audit > 0 && matches!(probe.paths.way.as_str(), "remembered" | "sampled"),
             tallies: tallies::Reader::new(probe)?,
+            written: 0,
         })
     }
 
@@ -126,6 +136,11 @@ impl Collector {
         batch
     }
 
+    /// User stacks met since this was last asked: to be named while their processes live.
+    pub fn take_user_stacks(&mut self) -> Vec<UserStack> {
+        std::mem::take(&mut self.new_user_paths)
+    }
+
     /// The addresses of a path by its index, innermost first; empty where there is none.
     pub fn addresses(&self, index: u32) -> Vec<u64> {
         let records = &self.paths.records;
@@ -134,6 +149,31 @@ impl Collector {
         }
         let record = records.get(index as usize);
         record.addresses[..(record.frames as usize).min(record.addresses.len())].to_vec()
+    }
+
+    /// Takes what the ring buffer holds into a batch, announcing paths first met.
+    pub fn drain(&mut self, stream: &mut Stream, batch: &mut Batch) {
+        let mut single = Single { written: self.written, ..Single::default() };
+        while let Some(raw) = stream.take() {
+            let end = raw.comm.iter().position(|it| *it == 0).unwrap_or(raw.comm.len());
+            let comm = String::from_utf8_lossy(&raw.comm[..end]);
+            single.events.push(SingleEvent {
+                time_ns: raw.time_ns,
+                cpu: raw.cpu,
+                pid: raw.pid,
+                tid: raw.tid,
+                comm: comm.chars().map(|it| if it.is_control() { '?' } else { it }).collect(),
+                order: raw.order,
+                migratetype: raw.migratetype,
+                gfp: raw.gfp,
+                failed: raw.failed != 0,
+                path: self.paths.key(raw.path, &mut batch.paths),
+            });
+        }
+        single.written += single.events.len() as u64;
+        self.written = single.written;
+        (single.seen, single.lost) = self.seen_and_ring_full();
+        batch.single = Some(single);
     }
 
     /// Allocations seen until now, failed ones too, and those that the full ring buffer did not take.
@@ -170,6 +210,9 @@ impl Collector {
     fn key(&mut self, counter: &Counter, probe: &Probe, batch: &mut Batch) -> CountKey {
         if counter.owner != 0 && self.owners.insert(counter.owner) {
             batch.owners.push(Owner { key: counter.owner, name: owner_name(counter.owner, self.by, probe) });
+        }
+        if counter.user_path != 0 && self.user_paths.insert(counter.user_path) {
+            self.new_user_paths.extend(user_stack(counter.user_path, probe));
         }
         CountKey {
             path: self.paths.key(counter.path, &mut batch.paths),
@@ -210,6 +253,31 @@ impl Paths {
         self.known.insert(index, record.hash);
         record.hash
     }
+}
+
+/// A user stack that has no names yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserStack {
+    /// As in [`CountKey::user_path`].
+    pub key: u64,
+    /// The process in whose memory the addresses lie.
+    pub process: u32,
+    /// Innermost first.
+    pub addresses: Vec<u64>,
+    /// The stack may be deeper than what was read.
+    pub truncated: bool,
+}
+
+fn user_stack(key: u64, probe: &Probe) -> Option<UserStack> {
+    let paths = aya::maps::HashMap::<_, u64, UserPath>::try_from(probe.map("USER_PATHS").ok()?).ok()?;
+    let path = paths.get(&key, 0).ok()?;
+    let frames = (path.frames as usize).min(USER_FRAMES);
+    Some(UserStack {
+        key,
+        process: path.process,
+        addresses: path.addresses[..frames].to_vec(),
+        truncated: frames == USER_FRAMES,
+    })
 }
 
 /// The name behind an owner's key, without control characters; the key itself where there is none.

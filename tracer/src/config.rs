@@ -21,6 +21,8 @@ pub struct Config {
     pub filter: Filter,
     /// What to keep counts apart by.
     pub by: Option<By>,
+    /// Take the user part of each path, too.
+    pub user_stacks: bool,
     /// Stream single events through the ring buffer, too.
     pub events: bool,
     /// How often the maps are read.

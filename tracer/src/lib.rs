@@ -1,4 +1,5 @@
-//! `tracer`: which kernel paths allocate pages, of which order, by which route, while a benchmark runs.
+//! `tracer`: which kernel paths allocate pages, of which order, by which route, and what socket memory accounting does,
+//! while a benchmark runs.
 //!
 //! # Bird's eye view
 //!
@@ -20,8 +21,10 @@
 //!
 //! - `tracer-common`: the layout of map values and of the configuration; `no_std`, no aya.
 //! - `tracer-ebpf`: one program a hook. `page.rs` counts, `path.rs` finds the path of an event again without
-//!   unwinding it, `filter.rs` decides whose events count.
-//! - [`probe`]: the hook table and its ladder, what the running kernel allows, load and attach, the self-test.
+//!   unwinding it, `filter.rs` decides whose events count. `tally.rs` counts everything else by path (`kmalloc.rs`,
+//!   `bulk.rs`, `reclaim.rs`, `sock.rs`), `socket.rs` keeps the table of sockets.
+//! - [`tally`]: what a batch has beside page allocations; [`snapshot::beside`] what is shown of it.
+//! - [`probe`]: the hook table (`hooks`) and its `ladder`, `offsets` by BTF, what the running kernel allows, load and attach, the self-test.
 //! - [`collect`]: the maps, mapped into memory, to batches.
 //! - [`symbols`], [`gfp`], [`routes`], [`system`]: names for addresses and flags, what a path means, the machine.
 //! - [`model`], [`snapshot`], [`units`]: sums, and the picture that is shown. [`snapshot`] is also the JSON form.
@@ -48,6 +51,15 @@
 //!   space maps them and reads without a system call. A read costs what the counters in use cost.
 //! - A stale copy of a return address may lie beside the live one. Slots are bounded from the inside and from the
 //!   outside, the bounds are tightened at each meeting, and where two candidates remain both are compared.
+//!
+//! # What is no page allocation
+//!
+//! Charges, drops, large kmalloc and so on go through the same path engine, but each CPU has a second state for them
+//! (scratch space, losses, remembered keys): a page allocation in an interrupt finds its own state free, and no event of
+//! one kind is lost to another. All programs are loaded before the first is attached, so that none of them sees what
+//! loading the others takes of the kernel. What a charge needed is known where the size of the datagram is; elsewhere
+//! callers pass either all that they need or only what is missing, and the first call with no more than what is held
+//! tells which.
 //!
 //! # Invariants
 //!

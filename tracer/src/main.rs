@@ -133,7 +133,7 @@ fn look(show: &Show, ascii: bool, output: Option<tui::live::Output>) -> Look {
 }
 
 async fn record(record: cli::Record) -> Result<ExitCode> {
-    let config = config(&record.attach)?;
+    let config = Config { events: record.events, ..config(&record.attach)? };
     let to = session::record_to(&record.output, record.attach.force)?;
     let finished = session::record(&config, record.duration, to).await?;
     Ok(if is_complete(&finished.model) { ExitCode::SUCCESS } else { ExitCode::from(1) })
@@ -321,6 +321,7 @@ fn config(attach: &Attach) -> Result<Config> {
             By::Pid => config::By::Pid,
             By::Cgroup => config::By::Cgroup,
         }),
+        user_stacks: attach.user_stacks,
         events: false,
         interval: attach.interval,
         verbose: attach.verbose,

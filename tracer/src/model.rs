@@ -21,10 +21,10 @@ pub use path::id as path_id;
 use tracer_common::page::ORDERS;
 
 use crate::{
-    batch::{Audit, Batch, Lookups, Loss, OrderTotals, ProgramStats},
+    batch::{Audit, Batch, Count, CountKey, Lookups, Loss, OrderTotals, ProgramStats, Single},
     run,
     signal::Status,
-    snapshot::Snapshot,
+    snapshot::{EventTotals, Snapshot},
 };
 
 /// The cause under which events of an impossible order are counted as lost.
@@ -52,6 +52,8 @@ pub struct Model {
     lookups: Option<Lookups>,
     audit: Option<Audit>,
     tallies: tally::Ledger,
+    /// How single events add up, as last read.
+    single: Option<EventTotals>,
     /// What the source of the batches lacks.
     incomplete: Option<String>,
     damage: Damage,
@@ -82,6 +84,7 @@ impl Model {
             lookups: None,
             audit: None,
             tallies: tally::Ledger::default(),
+            single: None,
             incomplete: None,
             damage: Damage::default(),
         }
@@ -98,7 +101,8 @@ impl Model {
         }
         for (position, count) in batch.counts.iter().enumerate() {
             if valid(count.key.order) {
-                self.ledger.add(count);
+                let path = self.paths.joined(count.key.path, count.key.user_path);
+                self.ledger.add(&Count { key: CountKey { path, ..count.key }, ..*count });
             } else {
                 self.damage.events = self.damage.events.saturating_add(count.events);
                 self.damage.note(self.batches, batch.at, "count", position, count.key.order);
@@ -117,6 +121,9 @@ impl Model {
         self.lookups = batch.lookups;
         self.audit = batch.audit;
         self.tallies.apply(&batch.tallies);
+        if let Some(Single { seen, written, lost, .. }) = &batch.single {
+            self.single = Some(EventTotals { seen: *seen, written: *written, lost: *lost });
+        }
         self.batches += 1;
     }
 

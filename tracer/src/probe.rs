@@ -182,6 +182,8 @@ pub fn load_object(object: &[u8], settings: &config::Config, kernel: Option<&Ker
         .map_max_entries("HISTOGRAMS", sizes.cpus * place::PLACES)
         .map_max_entries("SOCKETS", sizes.sockets)
         .map_max_entries("DROPS", sizes.cpus)
+        .map_max_entries("USER_SCRATCH", sizes.cpus)
+        .map_max_entries("USER_PATHS", if settings.user_stacks != 0 { USER_PATHS } else { 1 })
         .map_max_entries("OWNERS", sizes.owners)
         .map_max_entries("EVENTS", if settings.events != 0 { RING_BYTES } else { page_bytes })
         .load(&object)
@@ -198,6 +200,8 @@ pub fn possible_cpus() -> u32 {
 /// Bytes of the ring buffer of single events: some 150,000 of them, a third of a second of a fast UDP stream.
 const RING_BYTES: u32 = 8 << 20;
 
+/// User stacks kept, with `--user-stacks`: 4 MiB.
+const USER_PATHS: u32 = 8192;
 /// Socket figures are taken at one message in this many.
 const SAMPLE_SOCKETS: u32 = 16;
 /// The largest slab cache for kmalloc, in pages (`KMALLOC_MAX_CACHE_SIZE`, two pages since SLUB is alone).
@@ -278,6 +282,8 @@ pub fn settings(config: &Config, kernel: Option<&Kernel>, text: &Text, sizes: Si
         facts: kernel.map_or(0, offsets::facts_of),
         kmalloc_cache_max: KMALLOC_CACHE_PAGES * u32::try_from(crate::system::page_size()).unwrap_or(4096),
         page_shift: crate::system::page_size().trailing_zeros(),
+        user_stacks: u32::from(config.user_stacks),
+        padding: 0,
         sock: kernel.map_or(Offsets::NONE, offsets::of),
         kmalloc_inner: [[0; 2]; INNER],
         cuts: [[0; 2]; CUTS],

@@ -55,6 +55,7 @@ mod place;
 mod reader;
 mod rows;
 mod schema;
+mod single;
 mod source;
 mod start;
 mod tallies;

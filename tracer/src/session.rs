@@ -22,14 +22,14 @@ use tokio::{
 use self::shown::Shown;
 use crate::{
     batch::{Batch, Frame},
-    collect::{Collector, stream::Stream},
+    collect::{Collector, UserStack, stream::Stream},
     config::Config,
     event::{Event, Tally},
     model::Model,
     probe::{Probe, Text, kernel::Kernel, log::KernelLog, preflight, sizes::Sizes},
     recording::{Recording, Writer},
     run::{BeforeAfter, Benchmark, End, Start, System},
-    symbols::Symbols,
+    symbols::{Symbols, user::UserSymbols},
     system::{self, network::Network},
     tui::{Look, app::Kind},
     workload::{
@@ -37,6 +37,9 @@ use crate::{
         command::{Invocation, Outcome, Running},
     },
 };
+
+/// How often the ring buffer is emptied: it holds a third of a second of a fast stream.
+const DRAINED_EVERY: Duration = Duration::from_millis(50);
 
 /// Where a recording goes.
 #[derive(Clone, Debug)]
@@ -102,6 +105,10 @@ pub async fn top(config: &Config, duration: Option<Duration>, look: Look) -> Res
 pub async fn record(config: &Config, duration: Option<Duration>, record: RecordTo) -> Result<Finished> {
     let mut signals = Signals::new()?;
     let mut tracing = Tracing::start(config, &[], Some(record))?;
+    if config.events {
+        tracing.stream = Some(Stream::new(&mut tracing.probe)?);
+        tracing.interval = tracing.interval.min(DRAINED_EVERY);
+    }
     tracing.wait(duration, &mut signals, &mut Shown::default()).await?;
     Ok(Finished { model: tracing.finish(None)?, exit_code: None })
 }
@@ -196,7 +203,10 @@ struct Tracing {
     probe: Probe,
     log: Option<KernelLog>,
     collector: Collector,
+    /// Single events on their way into the recording.
+    stream: Option<Stream>,
     symbols: Option<Symbols>,
+    user_symbols: UserSymbols,
     model: Model,
     writer: Option<Writer>,
     began: Instant,
@@ -247,7 +257,9 @@ impl Tracing {
             probe,
             log,
             collector,
+            stream: None,
             symbols,
+            user_symbols: UserSymbols::default(),
             model: Model::new(start),
             writer,
             began: Instant::now(),
@@ -337,7 +349,10 @@ impl Tracing {
 
     /// One read of the maps, on its way to the model and the recording.
     fn read(&mut self) -> Result<()> {
-        let batch = self.collector.read(&self.probe, self.began.elapsed());
+        let mut batch = self.collector.read(&self.probe, self.began.elapsed());
+        if let Some(stream) = &mut self.stream {
+            self.collector.drain(stream, &mut batch);
+        }
         self.take(batch)
     }
 
@@ -349,6 +364,11 @@ impl Tracing {
             for path in &mut batch.paths {
                 path.frames = symbols.name(&path.addresses);
             }
+        }
+        for stack in self.collector.take_user_stacks() {
+            let frames = self.user_symbols.name(stack.process, &stack.addresses);
+            let UserStack { key, addresses, truncated, .. } = stack;
+            batch.paths.push(crate::batch::Path { key, addresses, frames, truncated });
         }
         self.model.apply(&batch);
         if let Some(writer) = &mut self.writer {
@@ -374,6 +394,9 @@ impl Tracing {
         self.probe.detach();
         let mut batch = self.collector.read(&self.probe, duration);
         batch.programs = programs;
+        if let Some(stream) = &mut self.stream {
+            self.collector.drain(stream, &mut batch);
+        }
         self.take(batch)?;
         let mut system = System::default();
         if let (Some(before), Some(after)) = (&self.vmstat, &last) {

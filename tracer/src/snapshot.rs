@@ -132,6 +132,8 @@ pub struct Completeness {
     pub lookups: Option<Lookups>,
     /// What the audit of remembered paths found; `None` without one.
     pub audit: Option<Audit>,
+    /// Single events written to the recording; `None` unless they were asked for.
+    pub events: Option<EventTotals>,
     /// How paths were taken: `remembered`, `unwound`, `sampled` or `off`.
     pub paths: String,
     /// What was left out on demand, as on the command line: by the kernel side while counting (`--min-order 2`) or
@@ -164,6 +166,17 @@ pub struct Lookups {
     pub evicted: u64,
     /// Of `unwound`, events whose path could not be remembered.
     pub unremembered: u64,
+}
+
+/// How single events add up: at the end `seen = written + lost`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventTotals {
+    /// Page allocations and failed attempts that the program saw.
+    pub seen: u64,
+    /// Written to the recording.
+    pub written: u64,
+    /// Not taken by the full ring buffer.
+    pub lost: u64,
 }
 
 /// What the audit found.
@@ -338,6 +351,9 @@ pub struct PathRow {
     pub id: String,
     /// Successful allocations.
     pub events: u64,
+    /// With sampled paths: by how many events `events` may be wrong, at 95 %; else absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events_error: Option<u64>,
     /// Their pages.
     pub pages: u64,
     /// Their bytes.

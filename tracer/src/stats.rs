@@ -19,6 +19,26 @@ pub enum MeanKind {
     Hmean,
 }
 
+/// By how many events an estimate may be wrong at [`ERROR_LEVEL`], when it is a share of an exact `total` found in
+/// `samples` of it: Agresti and Coull's interval of a binomial share, which also holds for shares near 0 and 1. Samples
+/// at random distances vary less than independent ones, so the bound is on the safe side.
+pub fn share_error(estimate: u64, total: u64, samples: u64) -> u64 {
+    /// Of the normal distribution, two-sided at 5 %.
+    const Z: f64 = 1.959_964;
+    if total == 0 {
+        return 0;
+    }
+    let (samples, total) = (samples as f64, total as f64);
+    let enlarged = samples + Z * Z;
+    let share = (estimate as f64 / total * samples + Z * Z / 2.0) / enlarged;
+    let bound = Z * (share * (1.0 - share) / enlarged).max(0.0).sqrt();
+    // The interval's middle is not the estimate: what lies between them is part of the error.
+    let shift = (share - estimate as f64 / total).abs();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the total")]
+    let events = (total * (bound + shift).min(1.0)).ceil() as u64;
+    events
+}
+
 /// A group of measurements.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {

@@ -8,6 +8,7 @@
 mod index;
 mod kallsyms;
 mod names;
+pub mod user;
 
 use std::{
     collections::{HashMap, HashSet},

@@ -29,6 +29,8 @@ mod page;
 mod path;
 #[path = "../settings.rs"]
 mod settings;
+#[path = "../user.rs"]
+mod user;
 #[path = "../word.rs"]
 mod word;
 
@@ -133,7 +135,7 @@ unsafe extern "C" fn remember_one(n: u64, shared: *mut Shared) -> i64 {
     // SAFETY: `run` passes what it has made.
     let Some((key, path, _)) = (unsafe { nth_event(n, shared) }) else { return 1 };
     let Some((cpu, _)) = page::state() else { return 1 };
-    let number = page::counter(cpu, path, key, 0);
+    let number = page::counter(cpu, path, key, 0, 0);
     if number != tracer_common::path::NO_PATH {
         page::remember(cpu, key, path, number);
     }

@@ -119,6 +119,11 @@ impl Ledger {
         self.totals.iter().flatten()
     }
 
+    /// Successful allocations whose path was taken.
+    pub(super) fn samples(&self) -> u64 {
+        sum(self.counts.iter().filter(|(key, _)| key.path != 0 && !key.failed).map(|(_, events)| *events))
+    }
+
     /// Whether any allocation, successful or failed, was counted.
     pub(super) fn has_allocations(&self) -> bool {
         !self.counts.is_empty() || self.totals().any(|totals| totals.allocated > 0 || totals.failed > 0)

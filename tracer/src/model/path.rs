@@ -14,6 +14,9 @@ use crate::{
 /// A frame without a name, or the only one of a path whose stack could not be read at all.
 const UNKNOWN: &str = "[unknown]";
 
+/// Keeps the keys of joined paths apart from those of their parts.
+const JOINED: u64 = 0x6a6f_696e_6564_0001;
+
 /// All paths met.
 #[derive(Debug, Default)]
 pub(super) struct Paths {
@@ -50,6 +53,30 @@ impl Paths {
         };
         self.known[index].truncated |= path.truncated;
         self.by_key.insert(path.key, index);
+    }
+
+    /// The key of a kernel path with a user path outside of it; the kernel's own where there is none.
+    pub(super) fn joined(&mut self, kernel: u64, user: u64) -> u64 {
+        let (Some(inner), Some(outer)) = (self.index(kernel), self.index(user)) else { return kernel };
+        let key = kernel ^ user.rotate_left(32) ^ JOINED;
+        if !self.by_key.contains_key(&key) {
+            let (inner, outer) = (&self.known[inner], &self.known[outer]);
+            let frames: Vec<String> = inner.frames.iter().chain(&outer.frames).cloned().collect();
+            let known = Known {
+                id: id(&frames),
+                route: inner.route.clone(),
+                context: inner.context.clone(),
+                truncated: inner.truncated || outer.truncated,
+                frames,
+            };
+            let same = self.known.iter().position(|it| it.id == known.id);
+            let index = same.unwrap_or_else(|| {
+                self.known.push(known);
+                self.known.len() - 1
+            });
+            self.by_key.insert(key, index);
+        }
+        key
     }
 
     /// Where the path of a key stands; `None` for a key never announced, among them 0.
@@ -144,6 +171,20 @@ mod tests {
         let known = paths.index(2).map(|index| paths.at(index));
         assert_ne!(paths.index(1), paths.index(2));
         assert_eq!(known.map(|known| known.frames.join(";")), Some("xmit [veth]".to_owned()));
+    }
+
+    #[test]
+    fn a_user_path_stands_outside_of_the_kernels() {
+        let mut paths = Paths::default();
+        paths.announce(&path(1, &["do_anonymous_page", "asm_exc_page_fault"]));
+        paths.announce(&path(2, &["memset", "main"]));
+        let joined = paths.joined(1, 2);
+        let known = paths.index(joined).map(|index| paths.at(index)).expect("joined");
+        assert_eq!(known.frames, ["do_anonymous_page", "asm_exc_page_fault", "memset", "main"]);
+        assert_eq!(known.context, "page_fault");
+        assert_eq!(paths.joined(1, 2), joined);
+        assert_eq!(paths.joined(1, 0), 1);
+        assert_eq!(paths.joined(1, 3), 1, "a user path never announced");
     }
 
     #[test]

@@ -141,6 +141,7 @@ fn completeness(model: &Model, filter: &Filter, way: Way, without_path: u64) -> 
             unremembered: it.unremembered,
         }),
         audit: model.audit.map(|audit| Audit { checked: audit.checked, disagreed: audit.disagreed }),
+        events: model.single,
         paths: model.start.paths.way.clone(),
         filters: model.start.filters.iter().cloned().chain(filter.options()).collect(),
         warnings: warnings(model),

@@ -36,6 +36,7 @@ pub fn run(settings: &Config, kernel: Option<&Kernel>) -> Result<()> {
         one_in: 1,
         audit: 16,
         events: 0,
+        user_stacks: 0,
         log: 0,
         counters: sizes.counters,
         sets: sizes.sets,

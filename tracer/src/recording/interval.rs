@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{
     bounds,
     keys::{Names, Numbers},
-    rows, tallies,
+    rows, single, tallies,
 };
 use crate::{
     batch::{Audit, Batch, Count, Lookups, Loss, OrderTotals, ProgramStats},
@@ -31,7 +31,7 @@ pub(super) struct Interval {
 /// Writes a merged batch as interval `id`, which began at `from`. To be called within a transaction.
 pub(super) fn write(db: &Connection, numbers: &mut Numbers, id: u64, from: Duration, batch: &Batch) -> Result<()> {
     // Every field is named so that a new one cannot be forgotten here.
-    let Batch { at, paths, owners, counts, totals, losses, programs, lookups, audit, tallies } = batch;
+    let Batch { at, paths, owners, counts, totals, losses, programs, lookups, audit, tallies, single } = batch;
     let (mut new_paths, mut new_owners) = (0, 0);
     for path in paths {
         new_paths += i64::from(numbers.announce_path(db, id, path)?);
@@ -98,7 +98,8 @@ pub(super) fn write(db: &Connection, numbers: &mut Numbers, id: u64, from: Durat
     if let Some(Audit { checked, disagreed }) = audit {
         db.prepare_cached("INSERT INTO audit VALUES (?1, ?2, ?3)")?.execute(params![id, checked, disagreed])?;
     }
-    tallies::write(db, numbers, id, tallies)
+    tallies::write(db, numbers, id, tallies)?;
+    single::write(db, numbers, id, single.as_ref())
 }
 
 /// The rows of `intervals` up to the first that is damaged, and what is wrong with that one.
@@ -152,6 +153,7 @@ pub(super) fn read(db: &Connection, names: &Names, interval: &Interval) -> Resul
             .optional()
             .context("table `audit`")?,
         tallies: Tallies::default(),
+        single: single::read(db, id)?,
     })
 }
 

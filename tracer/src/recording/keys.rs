@@ -112,7 +112,7 @@ impl Numbers {
         number(&mut self.frames, frame.clone(), |id| db.prepare_cached(sql)?.execute(params![id, name, module]))
     }
 
-    fn path(&mut self, db: &Connection, key: u64) -> Result<i64> {
+    pub(super) fn path(&mut self, db: &Connection, key: u64) -> Result<i64> {
         let sql = "INSERT INTO paths VALUES (?1, ?2, NULL, 0)";
         number(&mut self.paths, key, |id| db.prepare_cached(sql)?.execute(params![id, hex(key)]))
     }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    batch::{Audit, Batch, Count, CountKey, Lookups, Loss, OrderTotals, Owner, Path, ProgramStats},
+    batch::{Audit, Batch, Count, CountKey, Lookups, Loss, OrderTotals, Owner, Path, ProgramStats, Single},
     tally::Tallies,
 };
 
@@ -40,12 +40,13 @@ pub(super) struct Merged {
     lookups: Option<Lookups>,
     audit: Option<Audit>,
     tallies: Tallies,
+    single: Option<Single>,
 }
 
 impl Merged {
     pub(super) fn add(&mut self, batch: &Batch) {
         // Every field is named so that a new one cannot be forgotten here.
-        let Batch { at, paths, owners, counts, totals, losses, programs, lookups, audit, tallies } = batch;
+        let Batch { at, paths, owners, counts, totals, losses, programs, lookups, audit, tallies, single } = batch;
         self.at = self.at.max(*at);
         for path in paths {
             let place = *self.path_at.entry(path.key).or_insert(self.paths.len());
@@ -71,6 +72,11 @@ impl Merged {
         self.lookups = lookups.or(self.lookups);
         self.audit = audit.or(self.audit);
         self.tallies.add(tallies);
+        if let Some(Single { events, seen, written, lost }) = single {
+            let all = self.single.get_or_insert_default();
+            all.events.extend_from_slice(events);
+            (all.seen, all.written, all.lost) = (*seen, *written, *lost);
+        }
     }
 
     pub(super) fn batch(self) -> Batch {
@@ -85,6 +91,7 @@ impl Merged {
             lookups: self.lookups,
             audit: self.audit,
             tallies: self.tallies,
+            single: self.single,
         }
     }
 }

@@ -270,6 +270,29 @@ CREATE TABLE tally_losses (
     PRIMARY KEY (interval, cause)
 ) WITHOUT ROWID;
 
+CREATE TABLE events (
+    -- Single page allocations (record --events), as the ring buffer gave them.
+    interval INTEGER NOT NULL REFERENCES intervals (id), -- read in
+    time_ns INTEGER NOT NULL,       -- of the monotonic clock
+    cpu INTEGER NOT NULL,
+    pid INTEGER NOT NULL,           -- process of the task that ran
+    tid INTEGER NOT NULL,           -- its thread
+    comm TEXT NOT NULL,
+    page_order INTEGER NOT NULL,
+    migratetype INTEGER NOT NULL,
+    gfp INTEGER NOT NULL,
+    failed INTEGER NOT NULL,        -- 1: no page was given
+    path INTEGER REFERENCES paths (id) -- NULL: the path was not taken
+);
+
+CREATE TABLE event_totals (
+    -- How they add up since the run began; no rows unless they were asked for. At the end seen = written + lost.
+    interval INTEGER PRIMARY KEY REFERENCES intervals (id),
+    seen INTEGER NOT NULL,
+    written INTEGER NOT NULL,
+    lost INTEGER NOT NULL           -- not taken by the full ring buffer
+);
+
 CREATE TABLE run_end (
     -- One row; none when the recording was cut short.
     duration_ns INTEGER NOT NULL,   -- hooks attached to detached

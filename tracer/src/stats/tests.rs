@@ -2,7 +2,7 @@
 
 #![expect(clippy::float_cmp, reason = "sums of small whole numbers are exact")]
 
-use super::{MeanKind, Summary, Welch, change_percent};
+use super::{MeanKind, Summary, Welch, change_percent, share_error};
 
 fn group(values: &[f64]) -> Summary {
     Summary::new(values.to_vec(), MeanKind::Amean).expect("numbers")
@@ -93,4 +93,41 @@ fn a_change_is_in_percent_of_the_first() {
     assert_eq!(change_percent(0.0, 5.0), None);
     assert_eq!(change_percent(1e-300, 1e300), None);
     assert_eq!(change_percent(5.0, 0.0), Some(-100.0));
+}
+
+/// Sampling as the kernel side does it: after each sample the next one comes at a random distance.
+#[test]
+fn the_bound_of_a_sampled_share_holds_in_nineteen_of_twenty_runs() {
+    const TOTAL: u64 = 40_000;
+    let mut state = 7_u64;
+    let mut chance = |limit: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % limit
+    };
+    // Parts per thousand that a path has of all events.
+    for (part, one_in) in [(1, 16), (20, 64), (300, 64), (900, 64), (999, 16)] {
+        let (mut held, runs) = (0, 400);
+        for _ in 0..runs {
+            let (mut samples, mut hits, mut real, mut next) = (0, 0, 0, 1);
+            for event in 1..=TOTAL {
+                let is_path = chance(1000) < part;
+                real += u64::from(is_path);
+                if event == next {
+                    samples += 1;
+                    hits += u64::from(is_path);
+                    next += 1 + chance(2 * one_in - 1);
+                }
+            }
+            let estimate = hits * TOTAL / samples;
+            held += u64::from(estimate.abs_diff(real) <= share_error(estimate, TOTAL, samples));
+        }
+        assert!(held * 100 >= runs * 94, "{part} of a thousand, one in {one_in}: held in {held} of {runs}");
+    }
+}
+
+#[test]
+fn a_sample_of_everything_has_hardly_an_error_and_one_of_nothing_any() {
+    assert_eq!(share_error(0, 0, 0), 0);
+    assert!(share_error(500, 1000, 1_000_000) < 2);
+    assert_eq!(share_error(0, 1000, 0), 1000);
 }

@@ -103,6 +103,7 @@ fn named(number: u64) -> PathRow {
     PathRow {
         id: format!("{number:016x}"),
         events: 1000 - number,
+        events_error: None,
         pages: 1000 - number,
         bytes: (1000 - number) * 4096,
         failed: 0,

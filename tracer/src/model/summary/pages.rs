@@ -17,9 +17,12 @@ use super::{
     },
     lists::{self, Lists},
 };
-use crate::snapshot::{
-    ContextRow, GfpRow, MigratetypeRow, NOT_SAMPLED, OrderRow, OwnerName, OwnerRow, PATHS_OFF, Pages, PathRow, PerUnit,
-    RouteRow, sum,
+use crate::{
+    snapshot::{
+        ContextRow, GfpRow, MigratetypeRow, NOT_SAMPLED, OrderRow, OwnerName, OwnerRow, PATHS_OFF, Pages, PathRow,
+        PerUnit, RouteRow, sum,
+    },
+    stats,
 };
 
 /// Events with their pages; a failed allocation is in neither.
@@ -304,11 +307,17 @@ impl Sums {
 
     fn paths(&self, model: &Model) -> Vec<PathRow> {
         let page_size = model.start.host.page_size;
+        let samples = model.ledger.samples();
+        let error = |place: Place, events: u64| {
+            let is_sampled = self.way == Way::Sampled && matches!(place, Place::Path(_));
+            is_sampled.then(|| stats::share_error(events, self.done.events, samples))
+        };
         let mut rows: Vec<PathRow> = self
             .by_path
             .iter()
             .map(|(&place, tally)| PathRow {
                 events: tally.done.events,
+                events_error: error(place, tally.done.events),
                 pages: tally.done.pages,
                 bytes: tally.done.pages.saturating_mul(page_size),
                 failed: sum(tally.failed.values().copied()),
@@ -337,6 +346,7 @@ impl Sums {
         PathRow {
             id,
             events: 0,
+            events_error: None,
             pages: 0,
             bytes: 0,
             failed: 0,

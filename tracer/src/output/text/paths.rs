@@ -68,8 +68,9 @@ fn counts(path: &PathRow, snapshot: &Snapshot, pages: &Pages, sheet: &mut Sheet)
         }
         _ => String::new(),
     };
+    let error = path.events_error.map_or_else(String::new, |it| format!(" ± {}", units::count(it)));
     let words = format!(
-        "{} allocations, {} pages, {}, {}{per_unit}",
+        "{}{error} allocations, {} pages, {}, {}{per_unit}",
         units::count(path.events),
         units::count(path.pages),
         units::bytes(path.bytes),

@@ -16,6 +16,7 @@ pub(super) fn write(snapshot: &Snapshot, sheet: &mut Sheet) {
     sheet.heading("completeness", "");
     verdict(completeness, sheet);
     losses(completeness, sheet);
+    events(completeness, sheet);
     lookups(completeness, sheet);
     audit(completeness, sheet);
     unseen(snapshot, sheet);
@@ -89,6 +90,16 @@ fn losses(completeness: &Completeness, sheet: &mut Sheet) {
     for (cause, events) in &completeness.lost {
         sheet.hanging("lost     ", &format!("{} events: {cause}", units::count(*events)));
     }
+}
+
+fn events(completeness: &Completeness, sheet: &mut Sheet) {
+    let Some(events) = &completeness.events else { return };
+    sheet.line(&format!(
+        "events   {} single events written of {} seen, {} lost to the full ring buffer",
+        units::count(events.written),
+        units::count(events.seen),
+        units::count(events.lost)
+    ));
 }
 
 fn lookups(completeness: &Completeness, sheet: &mut Sheet) {
