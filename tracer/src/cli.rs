@@ -209,8 +209,14 @@ pub struct Show {
 /// `tracer report`
 #[derive(Args, Debug)]
 pub struct Report {
-    /// The recording
+    /// The recording; `FILE@10s..20s` is a part of it
     pub file: PathBuf,
+    /// From this time of the run on, such as 10s
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub from: Option<Duration>,
+    /// Up to this time of the run
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub to: Option<Duration>,
     /// As JSON
     #[arg(long)]
     pub json: bool,
@@ -222,7 +228,7 @@ pub struct Report {
 /// `tracer diff`
 #[derive(Args, Debug)]
 pub struct Diff {
-    /// The recordings to compare with, such as before.db or before1.db,before2.db
+    /// The recordings to compare with, such as before.db or before1.db,before2.db, or parts of one: r.db@0s..10s
     #[arg(value_name = "A[,A2...]")]
     pub a: OsString,
     /// The recordings that are compared
@@ -252,8 +258,14 @@ pub struct Diff {
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub struct Export {
-    /// The recording
+    /// The recording; `FILE@10s..20s` is a part of it
     pub file: PathBuf,
+    /// From this time of the run on, such as 10s
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub from: Option<Duration>,
+    /// Up to this time of the run
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub to: Option<Duration>,
     /// The form
     #[arg(long, value_enum)]
     pub format: Format,
@@ -400,6 +412,18 @@ fn percent(text: &str) -> Result<f64, String> {
 
 /// A time such as `250ms`, `30s`, `5m`; a bare number is seconds.
 fn duration(text: &str) -> Result<Duration, String> {
+    let time = moment(text)?;
+    if time < Duration::from_millis(10) {
+        return Err("the shortest time is 10ms".to_owned());
+    }
+    Ok(time)
+}
+
+/// A time since the run began.
+///
+/// # Errors
+/// What a time looks like.
+pub fn moment(text: &str) -> Result<Duration, String> {
     let digits = text.find(|it: char| !it.is_ascii_digit() && it != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let scale = match unit {
@@ -412,11 +436,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     let Ok(seconds) = number.parse::<f64>() else {
         return Err("a time is a number with ms, s, m or h, such as 250ms".to_owned());
     };
-    let time = Duration::try_from_secs_f64(seconds * scale).map_err(|error| error.to_string())?;
-    if time < Duration::from_millis(10) {
-        return Err("the shortest time is 10ms".to_owned());
-    }
-    Ok(time)
+    Duration::try_from_secs_f64(seconds * scale).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

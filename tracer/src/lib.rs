@@ -97,4 +97,5 @@ pub mod system;
 pub mod tally;
 pub mod tui;
 pub mod units;
+pub mod window;
 pub mod workload;

@@ -9,7 +9,7 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{CommandFactory as _, Parser as _};
 use tracer::{
     cli::{self, Attach, By, Cli, Color, Command, Show},
@@ -22,6 +22,7 @@ use tracer::{
     snapshot::{Snapshot, Verdict},
     system,
     tui::{self, Look, view::Theme},
+    window::Window,
     workload::command::{Echo, StartError},
 };
 
@@ -53,7 +54,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Record(record) => runtime()?.block_on(self::record(record)),
         Command::Events(events) => runtime()?.block_on(self::events(events)),
         Command::Report(report) => {
-            let model = session::replay(&report.file)?;
+            let model = replay(&report.file, Window { from: report.from, to: report.to })?;
             let snapshot = model.snapshot_of(&shown(&report.show));
             print_report(&snapshot, report.json, &report.show)?;
             Ok(ExitCode::SUCCESS)
@@ -165,7 +166,8 @@ async fn events(events: cli::Events) -> Result<ExitCode> {
 fn diff(diff: &cli::Diff) -> Result<ExitCode> {
     let filter = shown(&diff.show);
     let runs = |names: &OsStr| -> Result<Vec<compare::Run>> {
-        let run = |path: PathBuf| Ok(compare::Run::new(path.display().to_string(), &session::replay(&path)?, &filter));
+        let run =
+            |path: PathBuf| Ok(compare::Run::new(path.display().to_string(), &replay(&path, Window::WHOLE)?, &filter));
         group(names).into_iter().map(run).collect()
     };
     let (a, b) = (runs(&diff.a)?, runs(&diff.b)?);
@@ -216,7 +218,7 @@ fn is_complete(model: &Model) -> bool {
 
 fn export(export: &cli::Export) -> Result<ExitCode> {
     export.check()?;
-    let model = session::replay(&export.file)?;
+    let model = replay(&export.file, Window { from: export.from, to: export.to })?;
     let filter = model::Filter {
         orders: export.order.iter().copied().collect(),
         route: export.route.map(|route| route.to_string()),
@@ -295,6 +297,17 @@ fn manual(command: Option<&str>) -> Result<ExitCode> {
     clap_mangen::Man::new(page).render(&mut roff)?;
     io::stdout().write_all(&roff)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The run in a recording, or the part of it that the options or the file's name (`FILE@FROM..TO`) ask for.
+fn replay(path: &Path, window: Window) -> Result<Model> {
+    let name = path.to_string_lossy();
+    if !path.exists() && window.is_whole() {
+        let (file, window) =
+            Window::split(&name, cli::moment).map_err(|error| anyhow!("the window of `{name}`: {error}"))?;
+        return session::replay(Path::new(file), window);
+    }
+    session::replay(path, window)
 }
 
 /// What was asked for, checked.

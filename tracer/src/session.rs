@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use nix::sys::signal::Signal;
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -32,6 +32,7 @@ use crate::{
     symbols::{Symbols, user::UserSymbols},
     system::{self, network::Network},
     tui::{Look, app::Kind},
+    window::{Cut, Window},
     workload::{
         self,
         command::{Invocation, Outcome, Running},
@@ -427,18 +428,33 @@ impl Tracing {
     }
 }
 
-/// The run that a recording holds, as far as it can be read.
+/// The run that a recording holds, as far as it can be read, or the part of it within a window.
 ///
 /// # Errors
-/// When it is no recording, or can no longer be read.
-pub fn replay(path: &Path) -> Result<Model> {
+/// When it is no recording, can no longer be read, or has nothing within the window.
+pub fn replay(path: &Path, window: Window) -> Result<Model> {
     let recording = Recording::open(path)?;
-    let mut model = Model::new(recording.start.clone());
-    for batch in recording.batches() {
-        model.apply(&batch?);
+    let mut start = recording.start.clone();
+    if !window.is_whole() {
+        start.filters.push(format!("only {window} of the run"));
+        let from = i64::try_from(window.from.unwrap_or_default().as_nanos()).unwrap_or(i64::MAX);
+        start.at_unix_ns = start.at_unix_ns.saturating_add(from);
     }
-    if let Some(end) = recording.end.clone() {
-        model.finish(end);
+    let mut model = Model::new(start);
+    let mut cut = Cut::new(window);
+    for batch in recording.batches() {
+        model.apply(&cut.cut(batch?));
+    }
+    if window.is_whole() {
+        if let Some(end) = recording.end.clone() {
+            model.finish(end);
+        }
+    } else {
+        let Some((from, to)) = cut.span else {
+            bail!("`{}` has nothing between {window}: it lasted {:.1} s", path.display(), cut.lasted().as_secs_f64());
+        };
+        // What is known of the whole run alone (score, vmstat, free blocks) says nothing of a part.
+        model.finish(End { duration: to - from, ..End::default() });
     }
     if let Some(what) = recording.incomplete.clone() {
         model.lacks(what);

@@ -180,6 +180,87 @@ fn bpftrace_counts_the_same_allocations_by_order() {
     assert!(ours.abs_diff(theirs) * 100 <= theirs, "tracer {ours}, bpftrace {theirs}");
 }
 
+/// A counter of `/proc/net/snmp`.
+fn snmp(group: &str, name: &str) -> u64 {
+    let text = fs::read_to_string("/proc/net/snmp").expect("protocol counters");
+    let mut lines = text.lines().filter_map(|line| line.split_once(':')).filter(|(it, _)| *it == group);
+    let (names, values) = (lines.next().expect("names").1, lines.next().expect("values").1);
+    let at = names.split_whitespace().position(|it| it == name).expect("the counter");
+    values.split_whitespace().nth(at).and_then(|it| it.parse().ok()).expect("a number")
+}
+
+#[test]
+fn datagrams_lost_at_a_socket_are_those_that_the_kernel_and_netperf_miss() {
+    let Some(bench) = Bench::with_netserver() else { return };
+    let before = snmp("Udp", "RcvbufErrors");
+    // A small receive buffer overflows on any machine.
+    let command = bench.netperf("UDP_STREAM", 2, &["-m", "1024", "-S", "4096"]);
+    let report = report(&run(&["--json"], &command));
+    let kernels = snmp("Udp", "RcvbufErrors") - before;
+    let drops = report.pointer("/sockets/receive_drops").and_then(Value::as_array).expect("drops are measured");
+    let full = drops.iter().filter(|row| row["protocol"] == "udp" && row["reason"] == "receive_buffer_full");
+    let ours: u64 = full.filter_map(|row| row["events"].as_u64()).sum();
+    assert!(ours > 0, "nothing overflowed: {drops:?}");
+    assert_eq!(ours, kernels, "RcvbufErrors");
+    assert_eq!(report.pointer("/system/netstat_delta/Udp.RcvbufErrors").and_then(Value::as_u64), Some(kernels));
+    let lost = result(&report, "messages", "send") - result(&report, "messages", "receive");
+    // A last datagram may be counted as sent and be read by nobody.
+    assert!((lost - ours as f64).abs() <= 4.0 + ours as f64 * 0.001, "{lost} messages lost, {ours} overflows");
+    let worst = &report["sockets"]["sockets"][0];
+    assert_eq!((&worst["comm"], worst["rcvqueue_full"].as_u64()), (&Value::from("netserver"), Some(ours)), "{worst}");
+    let said = report.pointer("/sockets/findings/0").and_then(Value::as_str).unwrap_or_default();
+    assert!(said.contains("netserver") && said.contains("receive buffer"), "{said}");
+}
+
+#[test]
+fn every_large_kmalloc_of_a_message_is_counted_with_its_path() {
+    let Some(bench) = Bench::with_netserver() else { return };
+    let report = report(&run(&["--json"], &bench.netperf("UDP_STREAM", 2, &["-m", "8192"])));
+    let Some(first) = report.pointer("/kmalloc_large/paths/0") else {
+        eprintln!("skipped: this kernel has no hook for large kmalloc");
+        return;
+    };
+    let messages = result(&report, "messages", "send");
+    let ours = first["events"].as_u64().unwrap_or(0) as f64;
+    assert!((ours - messages).abs() <= messages * 0.001 + 4.0, "{ours} large kmallocs, {messages} messages: {first}");
+    // What is read again when the hits are audited is right for these paths, too.
+    assert_eq!(count(&report, "/completeness/audit/disagreed"), 0);
+    let (hits, unwound) =
+        (count(&report, "/completeness/lookups/hits"), count(&report, "/completeness/lookups/unwound"));
+    assert!(unwound * 5 < hits, "{unwound} unwound, {hits} remembered");
+}
+
+#[test]
+fn single_events_in_a_recording_close_and_a_part_of_it_sums_up() {
+    let Some(bench) = Bench::with_netserver() else { return };
+    let file = bench.path("events.db");
+    let mut recorder = Command::new(TRACER)
+        .args(["record", "--events", "--duration", "4s", "-o"])
+        .arg(&file)
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("tracer starts");
+    sleep(Duration::from_millis(1500));
+    let netperf = bench.netperf("UDP_STREAM", 1, &["-m", "8192"]);
+    Command::new(&netperf[0]).args(&netperf[1..]).stdout(Stdio::null()).status().expect("netperf");
+    recorder.wait().expect("the recorder ends");
+    let read = |name: &str| -> Value {
+        let output = Command::new(TRACER).args(["report", name, "--json"]).output().expect("a report");
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    };
+    let name = file.to_str().expect("a plain name");
+    let whole = read(name);
+    let events = |key: &str| count(&whole, &format!("/completeness/events/{key}"));
+    assert_eq!(events("seen"), events("written") + events("lost"));
+    assert!(events("written") > 1000);
+    let db = rusqlite::Connection::open(&file).expect("an SQLite file");
+    let rows: u64 = db.query_row("SELECT count(*) FROM events", [], |row| row.get(0)).expect("a count");
+    assert_eq!(rows, events("written"));
+    let parts = [read(&format!("{name}@..2s")), read(&format!("{name}@2s.."))];
+    let of_parts: u64 = parts.iter().map(|part| count(part, "/pages/events")).sum();
+    assert_eq!(of_parts, count(&whole, "/pages/events"));
+}
+
 #[test]
 fn the_message_size_decides_route_and_order() {
     let Some(bench) = Bench::with_netserver() else { return };
