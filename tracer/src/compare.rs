@@ -8,6 +8,7 @@ mod judge;
 mod pages;
 mod score;
 mod setup;
+mod sockets;
 
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -16,6 +17,7 @@ pub use judge::{Change, Judgement, State};
 pub use pages::{Base, ContextChange, Measure, Measures, OrderChange, PagesDiff, PathChange, RouteChange, TotalChange};
 pub use score::{Gains, ScoreChange};
 pub use setup::Difference;
+pub use sockets::SocketChange;
 
 use crate::{
     model::{Filter, Model},
@@ -76,6 +78,8 @@ pub struct Diff {
     pub times: Vec<ScoreChange>,
     /// Page allocations; `None` when they were not measured in every run.
     pub pages: Option<PagesDiff>,
+    /// Socket memory by protocol and direction; empty unless charges were seen in every run.
+    pub sockets: Vec<SocketChange>,
 }
 
 /// One side.
@@ -184,7 +188,9 @@ pub fn compare(a: &[Run], b: &[Run], options: Options) -> Result<Diff> {
     let scores = score::results(a, b, judge);
     let times = score::times(a, b, judge);
     let pages = pages::compare(a, b, judge);
-    let changes = scores.iter().chain(&times).map(|row| &row.change);
+    let sockets = sockets::compare(a, b, &Base::new(a, b), judge);
+    let changes =
+        scores.iter().chain(&times).map(|row| &row.change).chain(sockets.iter().map(|row| &row.measure.change));
     let tested = changes.chain(pages.iter().flat_map(PagesDiff::changes)).filter(|it| it.welch.is_some()).count();
     let n = [a.len(), b.len()];
     let name = match options.noise_percent {
@@ -208,6 +214,7 @@ pub fn compare(a: &[Run], b: &[Run], options: Options) -> Result<Diff> {
         scores,
         times,
         pages,
+        sockets,
     })
 }
 

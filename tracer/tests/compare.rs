@@ -63,6 +63,30 @@ fn assert_within(is: f64, published: f64, tolerance: f64) {
     assert!((is - published).abs() <= tolerance, "{is} is not within {tolerance} of {published}");
 }
 
+/// 16 KiB datagrams: Linux 6.1 charges 5 pages for each whatever is held, 6.12 the 4 that are missing.
+#[test]
+fn a_kernel_that_charges_only_what_is_missing_is_told_from_one_that_does_not() {
+    let mut folder = Folder::new();
+    let run = |kernel, charges| Run { kernel, work: Some(2000.0), charges: Some(charges), ..rate(100.0) };
+    let before = folder.group(&[run("6.1.0", [2000, 5, 4096, 4096])]);
+    let after = folder.group(&[run("6.12.0", [2000, 4, 0, 4096])]);
+    let json = diff(&before, &after, &["--noise", "2%"]);
+    let change = |what: &str| {
+        let rows = json["sockets"].as_array().expect("socket memory");
+        let row = rows.iter().find(|row| row["what"] == what && row["protocol"] == "udp").expect("the figure");
+        (row["a"]["mean"].as_f64(), row["b"]["mean"].as_f64())
+    };
+    assert_eq!(change("charges"), (Some(1.0), Some(1.0)));
+    assert_eq!(change("pages_a_charge"), (Some(5.0), Some(4.0)));
+    assert_eq!(change("beyond_need_bytes_a_charge"), (Some(4096.0), Some(0.0)));
+    let text = stdout(&["diff", &before, &after, "--noise", "2%"]);
+    let line = text.lines().find(|line| line.contains("udp receive pages a charge")).expect("a line for it");
+    assert!(line.contains("-20.00 %"), "{line}");
+    let report = stdout(&["report", &before]);
+    assert!(report.contains("charges 1.000 pages beyond need each time"), "{report}");
+    assert!(!stdout(&["report", &after]).contains("beyond need each time"));
+}
+
 #[test]
 fn high_order_per_cpu_lists_gain_what_was_published() {
     let mut folder = Folder::new();

@@ -78,7 +78,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<ExitCode> {
     Ok(exit_code(status))
 }
 
-fn build(root: &Path) -> anyhow::Result<()> {
+pub(crate) fn build(root: &Path) -> anyhow::Result<()> {
     let mut build = command::cargo(["build", "--release", "--package", "tracer"]);
     if !stderr().is_terminal() {
         return command::output(build.current_dir(root)).map(drop);

@@ -9,6 +9,7 @@ mod layers;
 mod load;
 mod netserver;
 mod overhead;
+mod pictures;
 mod setup;
 mod test;
 mod vm;
@@ -36,6 +37,8 @@ enum Task {
     Demo(demo::Options),
     /// Measure what tracing costs, beside other tools; needs root
     Overhead(overhead::Options),
+    /// Capture the README's pictures of the screens anew; needs root and tmux
+    Pictures(pictures::Options),
     /// Run every check and every test; the live ones need root
     Test(test::Options),
     /// Run a command, or check the tracer, on other kernels in virtual machines
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Task::Setup(options) => setup::run(&root, &options).map(|()| ExitCode::SUCCESS),
         Task::Demo(options) => demo::run(&root, &options),
         Task::Overhead(options) => overhead::run(&root, &options),
+        Task::Pictures(options) => pictures::run(&root, &options),
         Task::Test(options) => test::run(&root, &options),
         Task::Vm(options) => vm::run(&root, &options),
         Task::UdpLoad(options) => load::run(&options).map(|()| ExitCode::SUCCESS),

@@ -211,7 +211,7 @@ impl Base {
         if scale.is_finite() { scale } else { 1.0 }
     }
 
-    fn new(a: &[Run], b: &[Run]) -> Self {
+    pub(super) fn new(a: &[Run], b: &[Run]) -> Self {
         let all = || a.iter().chain(b);
         let usable = |amount: f64| amount.is_finite() && amount > 0.0;
         let unit = a.first().and_then(|run| run.work.as_ref()).map(|work| work.unit.clone());

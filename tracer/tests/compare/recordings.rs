@@ -9,6 +9,7 @@ use tracer::{
     recording::Writer,
     run::{Benchmark, CommandEnd, End, Host, PathsMode, Score, Start, System, Work},
     signal::{Signal, Status},
+    tally::{Distribution, Kind, Sums, Tallies, TallyCount, TallyKey},
 };
 
 /// A folder of recordings.
@@ -32,6 +33,8 @@ pub(crate) struct Run {
     pub(crate) paths: Vec<(&'static [&'static str], u8, u64)>,
     /// Events of order 0 that have no path.
     pub(crate) lost: u64,
+    /// UDP charges on the receive side: how many, pages each, bytes beyond need each, held before.
+    pub(crate) charges: Option<[u64; 4]>,
 }
 
 impl Default for Run {
@@ -45,6 +48,7 @@ impl Default for Run {
             work: None,
             paths: Vec::new(),
             lost: 0,
+            charges: None,
         }
     }
 }
@@ -85,7 +89,7 @@ impl Folder {
             host: Host { kernel: run.kernel.into(), machine: "x86_64".into(), cpus: 2, page_size: 4096, max_order: 10 },
             at_unix_ns: 1_767_225_600_000_000_000 + self.made * 1_000_000_000,
             argv: vec!["netperf".into(), "-t".into(), run.test.into()],
-            signals: vec![signal],
+            signals: std::iter::once(signal).chain(charge_signal(run)).collect(),
             paths: PathsMode { way: "remembered".into(), one_in: 1, reason: String::new() },
             by: None,
             filters: Vec::new(),
@@ -114,6 +118,36 @@ impl Folder {
     }
 }
 
+fn charge_signal(run: &Run) -> Option<Signal> {
+    run.charges.map(|_| Signal {
+        name: "sock.charge".into(),
+        hook: Some("fexit:__sk_mem_raise_allocated".into()),
+        status: Status::Attached,
+        refused: Vec::new(),
+        note: String::new(),
+    })
+}
+
+fn charges([events, pages, beyond, held]: [u64; 4]) -> Tallies {
+    // Receive side of UDP, as `tracer_common::tally` lays a detail out.
+    let detail = 17 | 1 << 9;
+    let distribution = |what: &str, value: u64| Distribution {
+        name: format!("{what}:udp:receive"),
+        buckets: vec![(value, events)],
+        sum: value * events,
+        min: value,
+        max: value,
+    };
+    Tallies {
+        counts: vec![TallyCount {
+            key: TallyKey { kind: Kind::Charge as u8, detail, path: 0 },
+            sums: Sums { events, values: [events * pages, events * 17_152, events * beyond] },
+        }],
+        distributions: vec![distribution("beyond_need_bytes", beyond), distribution("forward_alloc_bytes", held)],
+        ..Tallies::default()
+    }
+}
+
 fn batch(run: &Run) -> Batch {
     let mut totals: BTreeMap<u8, u64> = BTreeMap::new();
     let mut batch = Batch { at: Duration::from_secs(1), ..Batch::default() };
@@ -132,5 +166,6 @@ fn batch(run: &Run) -> Batch {
         .into_iter()
         .map(|(order, allocated)| OrderTotals { order, allocated, ..OrderTotals::default() })
         .collect();
+    batch.tallies = run.charges.map(charges).unwrap_or_default();
     batch
 }

@@ -33,6 +33,7 @@ pub fn write(diff: &Diff, options: &Options, out: &mut dyn io::Write) -> io::Res
         sheet.heading("allocations", "");
         sheet.line("not measured in every run");
     }
+    counts::sockets(diff, &mut sheet);
     losses(diff, &mut sheet);
     sheet.write(out)
 }

@@ -52,6 +52,24 @@ pub(super) fn write(diff: &Diff, pages: &PagesDiff, options: &Options, sheet: &m
     paths(pages, options, &per, sheet);
 }
 
+/// Socket memory, where every run saw its charges.
+pub(super) fn sockets(diff: &Diff, sheet: &mut Sheet) {
+    if diff.sockets.is_empty() {
+        return;
+    }
+    let unit = diff.pages.as_ref().map_or("unit", |pages| pages.per.unit.as_str());
+    sheet.heading("socket memory", &format!("charges, pages and refusals a {unit}; positive is more"));
+    let rows = diff.sockets.iter().map(|row| {
+        let what = row.what.replace("_a_charge", " a charge").replace('_', " ");
+        let mut line = cells("", &row.measure, false, units::figure, false, sheet);
+        line[0] = format!("{} {} {what}", row.protocol, row.direction);
+        line
+    });
+    let rows = rows.collect();
+    let columns = [Column::Left(""), Column::Right("A"), Column::Right("B"), Column::Right("change"), Column::Left("")];
+    sheet.table(&columns, rows);
+}
+
 fn paths(pages: &PagesDiff, options: &Options, per: &str, sheet: &mut Sheet) {
     let difference = |path: &PathChange| measure(&path.measures, options.weight).difference().abs();
     let mut changed: Vec<&PathChange> = pages.paths.iter().filter(|path| difference(path) > 0.0).collect();
