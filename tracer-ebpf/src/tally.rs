@@ -21,7 +21,7 @@ use tracer_common::{
 use crate::{
     filter,
     loss::lose,
-    maps::{CPUS, HISTOGRAMS, MEMO, PATHS, TALLIES, TALLY_INDEX},
+    maps::{CPUS, HISTOGRAMS, MEMO, TALLIES, TALLY_INDEX},
     page::{is_audited, judge, remember, set_of, with_depth},
     path,
     settings::config,
@@ -82,8 +82,7 @@ unsafe fn count(ctx: *mut c_void, lane: u32, state: *mut CpuState, arguments: u6
                 let path = read_volatile(addr_of!((*set).ways[i].path));
                 let number = read_volatile(addr_of!((*set).ways[i].counter));
                 if config!(paths) == paths::REMEMBERED {
-                    let Some(record) = PATHS.get_ptr(path) else { continue };
-                    if !path::holds(record, lane, arguments) {
+                    if path::holds_at(path, lane, arguments) == 0 {
                         continue;
                     }
                     if config!(audit) != 0 && is_audited(state) {
