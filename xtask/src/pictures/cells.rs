@@ -1,6 +1,7 @@
 //! Cells of a terminal, from the text with colours that tmux captures.
 
 /// How a cell looks.
+#[expect(clippy::struct_excessive_bools, reason = "each is an attribute of its own")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Look {
     /// Number of a colour, 0 to 15; `None`: the terminal's own.

@@ -26,7 +26,7 @@ use crate::console;
 
 const SCRIPT: &str = include_str!("check.sh");
 /// Some ten times what it takes on an idle host.
-const LIMIT: Duration = Duration::from_secs(600);
+const LIMIT: Duration = Duration::from_mins(15);
 /// Part of the pages that may be seen by the kernel or us alone: those of the moment between the two readings.
 const PAGES_APART: f64 = 0.01;
 /// As many may be apart on however short a run.
