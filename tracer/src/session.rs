@@ -454,7 +454,7 @@ pub fn replay(path: &Path, window: Window) -> Result<Model> {
             bail!("`{}` has nothing between {window}: it lasted {:.1} s", path.display(), cut.lasted().as_secs_f64());
         };
         // What is known of the whole run alone (score, vmstat, free blocks) says nothing of a part.
-        model.finish(End { duration: to - from, ..End::default() });
+        model.finish(End { duration: to.saturating_sub(from), ..End::default() });
     }
     if let Some(what) = recording.incomplete.clone() {
         model.lacks(what);

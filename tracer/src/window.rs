@@ -25,10 +25,7 @@ impl Window {
     ///
     /// # Errors
     /// What is wrong with its times, from `time`.
-    pub fn split<'a>(
-        name: &'a str,
-        time: impl Fn(&str) -> Result<Duration, String>,
-    ) -> Result<(&'a str, Self), String> {
+    pub fn split(name: &str, time: impl Fn(&str) -> Result<Duration, String>) -> Result<(&str, Self), String> {
         let Some((file, times)) = name.rsplit_once('@') else { return Ok((name, Self::WHOLE)) };
         let Some((from, to)) = times.split_once("..") else { return Ok((name, Self::WHOLE)) };
         let side = |text: &str| if text.is_empty() { Ok(None) } else { time(text).map(Some) };
@@ -230,7 +227,7 @@ mod tests {
     #[test]
     fn a_window_stands_behind_the_name() {
         let time =
-            |text: &str| text.trim_end_matches('s').parse().map(Duration::from_secs).map_err(|_| "no".to_owned());
+            |text: &str| text.trim_end_matches('s').parse().map(Duration::from_secs).map_err(|error| error.to_string());
         assert_eq!(Window::split("r.db@2s..5s", time), Ok(("r.db", window(2, 5))));
         assert_eq!(Window::split("r.db@..5", time).map(|(_, it)| it.to), Ok(Some(Duration::from_secs(5))));
         assert_eq!(Window::split("a@b.db", time), Ok(("a@b.db", Window::WHOLE)));

@@ -130,7 +130,8 @@ fn charge_signal(run: &Run) -> Option<Signal> {
 
 fn charges([events, pages, beyond, held]: [u64; 4]) -> Tallies {
     // Receive side of UDP, as `tracer_common::tally` lays a detail out.
-    let detail = 17 | 1 << 9;
+    let udp = 17;
+    let detail = udp | 1 << 9;
     let distribution = |what: &str, value: u64| Distribution {
         name: format!("{what}:udp:receive"),
         buckets: vec![(value, events)],
