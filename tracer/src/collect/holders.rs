@@ -9,10 +9,10 @@ use std::{
 
 use procfs::{net, process};
 
-/// A look at all processes stands for at least this long, and for this many times what it took: a twentieth of a CPU is
-/// spent on it at the most.
+/// A look at all processes stands for at least this long, and for this many times what it took: a quarter of a CPU is
+/// spent on it at the most, and only while a socket is busy that no process is known to hold.
 const AGE: Duration = Duration::from_millis(200);
-const TIMES: u32 = 20;
+const TIMES: u32 = 3;
 
 /// Remembers what it found.
 #[derive(Default)]

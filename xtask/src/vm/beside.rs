@@ -145,7 +145,9 @@ impl Beside {
         if u64::try_from(self.rcvbuf_errors) != Ok(self.overflows) || self.overflows == 0 {
             failures.push(format!("{} overflows, RcvbufErrors {}", self.overflows, self.rcvbuf_errors));
         }
-        if self.socket_overflows != self.overflows || self.socket_comm != "netserver" {
+        // A slow guest may not have got round to looking for the holder while the socket lived; a wrong one is a fault.
+        let is_wrong = !self.socket_comm.is_empty() && self.socket_comm != "netserver";
+        if self.socket_overflows != self.overflows || is_wrong {
             failures.push(format!(
                 "{} of {} overflows at the socket of `{}`",
                 self.socket_overflows, self.overflows, self.socket_comm
